@@ -1,0 +1,101 @@
+"""The kinds of bias an encoding may add to the logits. Each knows how it is written out for a chunk of rows; the kernels
+in `attention_kernels` know what is cheaper for each kind. Shape suffixes: see `position_encoding`."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Some rows of the attention matrix: c queries (suffix c) against all M keys.
+
+    queries, keys: their `Tokens`. query_BHcK, key_BHMK: as encoded; `scale` multiplies their products.
+    logits_BHcM: scaled products, without bias, unmasked; only for a bias that says `needs_logits`.
+    visible: boolean, broadcastable to (B, 1, c, M): which keys each query may see.
+    """
+
+    queries: Any
+    keys: Any
+    query_BHcK: torch.Tensor
+    key_BHMK: torch.Tensor
+    scale: float
+    visible: torch.Tensor
+    logits_BHcM: torch.Tensor | None = None
+
+    def distances(self) -> torch.Tensor:
+        """(B, c, M): how far back each key stands, in positions; 0 for what lies ahead."""
+        ahead = self.queries.positions_BL[:, :, None] - self.keys.positions_BL[:, None, :]
+        return ahead.clamp(min=0)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """A bias that is a sum over C of query_BHLC · key_BHMC (B and H may be 1): it rides along as extra columns of q and k.
+
+    Both in float32 or better; the kernel splits them so that half precision loses nothing.
+    """
+
+    query_BHLC: torch.Tensor
+    key_BHMC: torch.Tensor
+    kind = "columns"
+    needs_logits = False
+
+    def rows(self, start: int, stop: int) -> "Columns":
+        return Columns(self.query_BHLC[:, :, start:stop], self.key_BHMC)
+
+    def dense(self, rows: Rows) -> torch.Tensor:
+        """(B, H, c, M), for the rows this was cut to."""
+        return self.query_BHLC @ self.key_BHMC.transpose(-1, -2)
+
+
+@dataclass(frozen=True)
+class ByDistance:
+    """A bias that is one number per head and distance. `at` maps integer distances of any shape to (H, *shape)."""
+
+    at: Callable[[torch.Tensor], torch.Tensor]
+    kind = "by distance"
+    needs_logits = False
+
+    def rows(self, start: int, stop: int) -> "ByDistance":
+        return self
+
+    def dense(self, rows: Rows) -> torch.Tensor:
+        return self.at(rows.distances()).transpose(0, 1)
+
+
+@dataclass(frozen=True)
+class Pairwise:
+    """A bias that needs both positions, the query itself, or the row's logits. `of` maps `Rows` to (B, H, c, M)."""
+
+    of: Callable[[Rows], torch.Tensor]
+    needs_logits: bool = False
+    kind = "pairwise"
+
+    def rows(self, start: int, stop: int) -> "Pairwise":
+        return self
+
+    def dense(self, rows: Rows) -> torch.Tensor:
+        return self.of(rows)
+
+
+Bias = Columns | ByDistance | Pairwise
+
+
+def relative(slopes_H: torch.Tensor, queries, keys) -> Columns:
+    """The bias -slope · (query position - key position), as columns."""
+    slopes = slopes_H.to(queries.dtype)[None, :, None]
+    query = slopes * queries.positions_BL.to(queries.dtype)[:, None, :]
+    key = keys.positions_BL.to(queries.dtype)[:, None, :]
+    slopes = slopes.expand_as(query)
+    return Columns(torch.stack([-query, slopes], -1), torch.stack([torch.ones_like(key), key], -1))
+
+
+def between_sums(queries, keys) -> Columns:
+    """The bias sum(query) - sum(key): what the running sums gained between key and query; one sum per head."""
+    query, key = queries.sums_BLS.transpose(1, 2), keys.sums_BLS.transpose(1, 2)
+    return Columns(
+        torch.stack([query, torch.ones_like(query)], -1), torch.stack([torch.ones_like(key), -key], -1)
+    )

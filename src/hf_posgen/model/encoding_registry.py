@@ -1,0 +1,53 @@
+"""Positional encodings by name."""
+
+import torch
+
+from .component import build, resolve_field
+from .encodings_absolute import Learned, NoPE, Sinusoidal
+from .encodings_additive import FIRE, T5, ALiBi
+from .encodings_contextual import CoPE, ForgettingGate
+from .encodings_external import EXTERNAL
+from .encodings_rotary import DynamicNTKRoPE, RoPE
+from .position_encoding import PositionEncoding
+
+KIND = "position_encoding"
+
+ENCODINGS: dict[str, type[PositionEncoding]] = {
+    "none": NoPE,
+    "learned": Learned,
+    "sinusoidal": Sinusoidal,
+    "rope": RoPE,
+    "rope_dynamic_ntk": DynamicNTKRoPE,
+    "alibi": ALiBi,
+    "t5": T5,
+    "fire": FIRE,
+    "forgetting_gate": ForgettingGate,
+    "cope": CoPE,
+    **EXTERNAL,
+}
+
+
+def register(name: str, cls: type[PositionEncoding]) -> None:
+    """Make an encoding defined elsewhere available by name, in this process.
+
+    Raises `ValueError` for a name that another class holds, or a class that is no `PositionEncoding`.
+    """
+    if not (isinstance(cls, type) and issubclass(cls, PositionEncoding)):
+        raise ValueError(f"{cls!r} is no subclass of PositionEncoding")
+    if ENCODINGS.get(name, cls) is not cls:
+        raise ValueError(f"the name {name!r} is taken by {ENCODINGS[name].__name__}")
+    ENCODINGS[name] = cls
+
+
+def resolve_encoding(spec) -> dict | list:
+    """Complete specs; a per-layer list may not hold an encoding that acts on the embeddings."""
+    complete = resolve_field(spec, ENCODINGS, KIND)
+    if isinstance(complete, list):
+        for one in complete:
+            if "embedding" in ENCODINGS[one["name"]].sites():
+                raise ValueError(f"{one['name']!r} acts on the embeddings, once: it can't stand in a list per layer")
+    return complete
+
+
+def build_encoding(spec, config) -> PositionEncoding:
+    return build(spec, ENCODINGS, KIND, config)

@@ -1,0 +1,119 @@
+"""Encodings that add to the logits a bias made of positions alone."""
+
+import math
+
+import torch
+from torch import nn
+from transformers import initialization as init
+
+from .attention_bias import ByDistance, Pairwise, Rows, relative
+from .position_encoding import PositionEncoding, Tokens
+
+
+class ALiBi(PositionEncoding):
+    """Attention with linear biases (Press et al. 2021, section 3): each head adds -slope · distance, after the scaling by
+    1/√K.
+
+    slopes: "paper" (2^(-8h/H) for a power of two; otherwise the next smaller power's, then every other one of the next
+    larger's), "geometric" (2^(-8h/H) for any H), or "learned" (positive, starting at the paper's).
+    """
+
+    paper = "2108.12409"
+
+    def __init__(self, config, *, slopes: str = "paper"):
+        super().__init__(config)
+        if slopes not in ("paper", "geometric", "learned"):
+            raise ValueError(f"slopes is {slopes!r}; allowed: paper, geometric, learned")
+        self.slopes = slopes
+        if slopes == "learned":
+            self.log_slopes = nn.Parameter(torch.empty(config.num_attention_heads))
+
+    def reset_parameters(self) -> None:
+        if self.slopes == "learned":
+            slopes = paper_slopes(self.config.num_attention_heads)
+            init.copy_(self.log_slopes, torch.tensor(slopes, dtype=torch.float64).log().to(self.log_slopes.dtype))
+
+    def slopes_H(self, tokens: Tokens) -> torch.Tensor:
+        if self.slopes == "learned":
+            return self.log_slopes.to(tokens.dtype).exp()
+        heads = self.config.num_attention_heads
+        slopes = paper_slopes(heads) if self.slopes == "paper" else geometric_slopes(heads)
+        return torch.tensor(slopes, dtype=tokens.dtype, device=tokens.positions_BL.device)
+
+    def bias(self, queries: Tokens, keys: Tokens):
+        return relative(self.slopes_H(queries), queries, keys)
+
+
+def geometric_slopes(heads: int) -> list[float]:
+    return [2.0 ** (-8.0 * (head + 1) / heads) for head in range(heads)]
+
+
+def paper_slopes(heads: int) -> list[float]:
+    power = 2 ** int(math.log2(heads))
+    return geometric_slopes(power) + geometric_slopes(2 * power)[::2][: heads - power]
+
+
+class T5(PositionEncoding):
+    """T5's relative bias (Raffel et al. 2019, section 2.1): a trained number per head and bucket of distance, shared by all
+    layers; half of the buckets hold one distance each, the rest grow logarithmically up to `max_distance`.
+    """
+
+    paper = "1910.10683"
+
+    def __init__(self, config, *, buckets: int = 32, max_distance: int = 128, std: float = 0.02):
+        super().__init__(config)
+        if buckets < 2 or max_distance <= buckets // 2:
+            raise ValueError(f"T5 needs buckets >= 2 and max_distance > buckets / 2, not {buckets} and {max_distance}")
+        self.buckets, self.max_distance, self.std = buckets, max_distance, std
+        self.weight = nn.Parameter(torch.empty(config.num_attention_heads, buckets))
+
+    def reset_parameters(self) -> None:
+        init.normal_(self.weight, std=self.std)
+
+    def bucket(self, distance: torch.Tensor) -> torch.Tensor:
+        exact = self.buckets // 2
+        growth = (distance.clamp(min=1).double() / exact).log() / math.log(self.max_distance / exact)
+        # A hair above, so that a distance exactly on a boundary is not rounded below it.
+        coarse = exact + (growth * (self.buckets - exact) + 1e-9).long()
+        return torch.where(distance < exact, distance, coarse.clamp(max=self.buckets - 1))
+
+    def bias(self, queries: Tokens, keys: Tokens):
+        weight = self.weight.to(queries.dtype)
+        return ByDistance(lambda distance: weight[:, self.bucket(distance)])
+
+
+class FIRE(PositionEncoding):
+    """Functional interpolation (Li et al. 2023, equations 7 to 9): an MLP of ψ(distance) / ψ(max(L, query position)), with
+    ψ(x) = log(1 + |c| x), gives each head's bias. c and the threshold L (in tokens) are trained.
+    """
+
+    paper = "2310.04418"
+    shared = False
+
+    def __init__(self, config, *, width: int = 32, c: float = 0.1, threshold: float = 512.0):
+        super().__init__(config)
+        self.initial_c, self.initial_threshold = c, threshold
+        self.c = nn.Parameter(torch.empty(()))
+        self.threshold = nn.Parameter(torch.empty(()))
+        self.hidden = nn.Linear(1, width)
+        self.out = nn.Linear(width, config.num_attention_heads)
+
+    def reset_parameters(self) -> None:
+        init.constant_(self.c, self.initial_c)
+        init.constant_(self.threshold, self.initial_threshold)
+
+    def argument(self, distance: torch.Tensor, position: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+        """The progress of a distance, in 0..1; the query's position broadcasts against it."""
+        c, threshold = self.c.to(dtype).abs(), self.threshold.to(dtype).abs()
+        reach = torch.maximum(position.to(dtype), threshold)
+        return torch.log1p(c * distance.to(dtype)) / torch.log1p(c * reach)
+
+    def bias(self, queries: Tokens, keys: Tokens):
+        return Pairwise(self.of)
+
+    def of(self, rows: Rows) -> torch.Tensor:
+        dtype = rows.queries.dtype
+        x = self.argument(rows.distances(), rows.queries.positions_BL[:, :, None], dtype)[..., None]
+        hidden = nn.functional.relu(nn.functional.linear(x, self.hidden.weight.to(dtype), self.hidden.bias.to(dtype)))
+        out = nn.functional.linear(hidden, self.out.weight.to(dtype), self.out.bias.to(dtype))
+        return out.permute(0, 3, 1, 2)

@@ -1,0 +1,60 @@
+"""Softmax attention: the mixer in which every encoding can act."""
+
+from torch import nn
+
+from .attention_kernels import attend
+from .encoding_registry import build_encoding
+from .logit_scale import build_logit_scale
+
+
+class SoftmaxAttention(nn.Module):
+    """Multi-head causal attention with grouped keys and values (Vaswani et al. 2017; Ainslie et al. 2023).
+
+    `encoding_spec` is the layer's own encoding, or None where the model's is handed to `forward`.
+    """
+
+    cache_type = "full_attention"
+
+    def __init__(self, config, layer_idx: int, encoding_spec: dict | None):
+        super().__init__()
+        self.config, self.layer_idx = config, layer_idx
+        self.scaling = config.head_dim**-0.5
+        width = config.num_attention_heads * config.head_dim
+        kv_width = config.num_key_value_heads * config.head_dim
+        self.q_proj = nn.Linear(config.hidden_size, width, bias=config.attention_bias)
+        self.k_proj = nn.Linear(config.hidden_size, kv_width, bias=config.attention_bias)
+        self.v_proj = nn.Linear(config.hidden_size, kv_width, bias=config.attention_bias)
+        self.o_proj = nn.Linear(width, config.hidden_size, bias=config.attention_bias)
+        self.position_encoding = build_encoding(encoding_spec, config) if encoding_spec is not None else None
+        self.logit_scale = build_logit_scale(config.per_layer("logit_scale")[layer_idx], config)
+
+    def forward(self, hidden_states, *tables, context, encoding=None, cache=None):
+        """(B, L, D) to (B, L, D) and, from eager, the weights (B, H, L, M). `context` is the pass's `Context`."""
+        if encoding is None:
+            encoding = self.position_encoding
+            tables = encoding.tables(context.queries, context.keys)
+        layer = None if cache is None else cache.layers[self.layer_idx]
+        queries, keys = context.with_hidden(hidden_states, encoding, layer)
+        shape = (*hidden_states.shape[:-1], -1, self.config.head_dim)
+        q, k, v = (
+            project(hidden_states).view(shape).transpose(1, 2) for project in (self.q_proj, self.k_proj, self.v_proj)
+        )
+        q, v = encoding.query(q, queries, *tables), encoding.value(v, queries, *tables)
+        k = encoding.key(k, queries, *tables)
+        if layer is not None:
+            k, v = cache.update(k, v, self.layer_idx)
+        out, weights = attend(
+            q,
+            k,
+            v,
+            queries=queries,
+            keys=keys,
+            visible=context.visible,
+            bias=encoding.bias(queries, keys, *tables),
+            scale=self.scaling,
+            logit_scale=self.logit_scale,
+            dropout=self.config.attention_dropout if self.training else 0.0,
+            implementation=self.config._attn_implementation,
+        )
+        out = encoding.output(out, queries, *tables).transpose(1, 2).reshape(*shape[:-2], -1)
+        return self.o_proj(out), weights

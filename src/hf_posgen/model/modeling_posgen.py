@@ -1,0 +1,240 @@
+"""A GPT-style decoder whose positional encoding, sampler, logit scale and mixers are chosen by the config."""
+
+import torch
+from torch import nn
+from transformers import GenerationMixin, PreTrainedModel
+from transformers import initialization as init
+from transformers.activations import ACT2FN
+from transformers.cache_utils import Cache, DynamicCache
+from transformers.modeling_layers import GradientCheckpointingLayer
+from transformers.modeling_outputs import BaseModelOutputWithPast, CausalLMOutputWithPast
+from transformers.utils import can_return_tuple
+from transformers.utils.deprecation import deprecate_kwarg
+from transformers.utils.generic import merge_with_config_defaults
+from transformers.utils.output_capturing import OutputRecorder, capture_outputs
+
+from .configuration_posgen import PosGenConfig
+from .context import build_context
+from .encoding_registry import ENCODINGS, build_encoding
+from .logit_scale import LogitScale
+from .mixer_registry import build_mixer
+from .position_encoding import PositionEncoding
+from .position_sampler import build_sampler
+from .posgen_cache import adopt, recall
+from .validation import complete_config, refuse_implementation
+
+
+def _norm(config: PosGenConfig) -> nn.Module:
+    kinds = {"layernorm": nn.LayerNorm, "rmsnorm": nn.RMSNorm}
+    return nn.Identity() if config.norm == "none" else kinds[config.norm](config.hidden_size, eps=config.norm_eps)
+
+
+class PosGenMLP(nn.Module):
+    """Plain: down(act(up(x))); gated: down(act(gate(x)) · up(x))."""
+
+    def __init__(self, config: PosGenConfig):
+        super().__init__()
+        sizes = (config.hidden_size, config.intermediate_size)
+        if config.mlp == "gated":
+            self.gate_proj = nn.Linear(*sizes, bias=config.mlp_bias)
+        self.up_proj = nn.Linear(*sizes, bias=config.mlp_bias)
+        self.down_proj = nn.Linear(*sizes[::-1], bias=config.mlp_bias)
+        self.act_fn = ACT2FN[config.hidden_act]
+        self.gated = config.mlp == "gated"
+
+    def forward(self, x):
+        up = self.up_proj(x)
+        return self.down_proj(self.act_fn(self.gate_proj(x)) * up if self.gated else self.act_fn(up))
+
+
+class PosGenDecoderLayer(GradientCheckpointingLayer):
+    """x + mixer(norm(x)), then x + mlp(norm(x)); without an MLP the second half is absent."""
+
+    def __init__(self, config: PosGenConfig, layer_idx: int, encoding_spec: dict | None):
+        super().__init__()
+        self.self_attn = build_mixer(config.per_layer("mixer")[layer_idx], config, layer_idx, encoding_spec)
+        self.input_layernorm = _norm(config)
+        self.mlp = None if config.mlp == "none" else PosGenMLP(config)
+        self.post_attention_layernorm = None if config.mlp == "none" else _norm(config)
+        self.dropout = nn.Dropout(config.hidden_dropout)
+
+    def forward(self, hidden_states, *tables, context, encoding=None, cache=None):
+        mixed, _ = self.self_attn(
+            self.input_layernorm(hidden_states), *tables, context=context, encoding=encoding, cache=cache
+        )
+        hidden_states = hidden_states + self.dropout(mixed)
+        if self.mlp is None:
+            return hidden_states
+        return hidden_states + self.dropout(self.mlp(self.post_attention_layernorm(hidden_states)))
+
+
+class PosGenPreTrainedModel(PreTrainedModel):
+    config: PosGenConfig
+    config_class = PosGenConfig
+    base_model_prefix = "model"
+    supports_gradient_checkpointing = True
+    _no_split_modules = ["PosGenDecoderLayer"]
+    _supports_sdpa = True
+    _supports_flex_attn = True
+    _supports_attention_backend = False
+    _can_compile_fullgraph = True
+    _can_record_outputs = {
+        "hidden_states": PosGenDecoderLayer,
+        "attentions": OutputRecorder(nn.Module, index=1, layer_name="self_attn"),
+    }
+
+    def __init__(self, config: PosGenConfig, *args, **kwargs):
+        complete_config(config)
+        super().__init__(config, *args, **kwargs)
+
+    @torch.no_grad()
+    def _init_weights(self, module):
+        std = self.config.initializer_range
+        if isinstance(module, nn.Linear):
+            init.normal_(module.weight, std=std)
+            if module.bias is not None:
+                init.zeros_(module.bias)
+        elif isinstance(module, nn.Embedding):
+            wide = self.config.embedding_initializer_range
+            init.normal_(module.weight, std=std if wide is None else wide)
+        elif isinstance(module, nn.LayerNorm | nn.RMSNorm):
+            init.ones_(module.weight)
+            if getattr(module, "bias", None) is not None:
+                init.zeros_(module.bias)
+        elif isinstance(module, PositionEncoding | LogitScale):
+            module.reset_parameters()
+
+
+class PosGenModel(PosGenPreTrainedModel):
+    """The decoder without its head."""
+
+    def __init__(self, config: PosGenConfig):
+        super().__init__(config)
+        self.embed_tokens = nn.Embedding(config.vocab_size, config.hidden_size, config.pad_token_id)
+        spec = config.position_encoding
+        shared = isinstance(spec, dict) and ENCODINGS[spec["name"]].shared
+        self.position_encoding = build_encoding(spec, config) if shared else None
+        specs = [None] * config.num_hidden_layers if shared else config.per_layer("position_encoding")
+        self.layers = nn.ModuleList(PosGenDecoderLayer(config, i, specs[i]) for i in range(config.num_hidden_layers))
+        self.norm = _norm(config)
+        self.dropout = nn.Dropout(config.hidden_dropout)
+        self.sampler = build_sampler(config.position_sampler, config)
+        self.sample_in_evaluation = False
+        self.gradient_checkpointing = False
+        encodings = [m for m in self.modules() if isinstance(m, PositionEncoding)]
+        self.needs_lengths = any(encoding.depends_on_length for encoding in encodings)
+        self.post_init()
+
+    @deprecate_kwarg("past_key_values", "5.40.0", new_name="cache")
+    @merge_with_config_defaults
+    @capture_outputs
+    def forward(
+        self,
+        input_ids: torch.LongTensor | None = None,
+        attention_mask: torch.Tensor | None = None,
+        position_ids: torch.LongTensor | None = None,
+        cache: Cache | None = None,
+        inputs_embeds: torch.Tensor | None = None,
+        use_cache: bool | None = None,
+        positions: torch.LongTensor | None = None,
+        **kwargs,
+    ) -> BaseModelOutputWithPast:
+        """`position_ids` (B, L) is each token's index in its document: where it decreases, a new one starts. `positions`
+        (B or 1, L) says where the encoding shall believe the tokens stand; without it, the sampler decides in training."""
+        if (input_ids is None) == (inputs_embeds is None):
+            raise ValueError("give exactly one of input_ids and inputs_embeds")
+        refuse_implementation(self.config)
+        if inputs_embeds is None:
+            inputs_embeds = self.embed_tokens(input_ids)
+        sampling = self.training or self.sample_in_evaluation
+        if use_cache and cache is None and positions is None and not sampling:
+            cache = DynamicCache(config=self.config)
+        if cache is not None:
+            cache = adopt(cache, self.config.layer_types)
+        context = build_context(
+            inputs_embeds,
+            attention_mask,
+            position_ids,
+            positions,
+            cache,
+            self.sampler if sampling and type(self.sampler).__name__ != "Sequential" else None,
+            self.needs_lengths,
+        )
+        new = slice(None)
+        if self.needs_lengths and cache is not None:
+            new = torch.arange(inputs_embeds.shape[1], device=inputs_embeds.device) + context.visible.offset
+            inputs_embeds, context = recall(cache, inputs_embeds), context.whole()
+        layer_cache = None if self.needs_lengths else cache
+        encoding, tables = self.position_encoding, ()
+        hidden_states = inputs_embeds
+        if encoding is not None:
+            tables = encoding.tables(context.queries, context.keys)
+            hidden_states = encoding.embed(hidden_states, context.queries, *tables)
+        hidden_states = self.dropout(hidden_states)
+        for layer in self.layers:
+            hidden_states = layer(hidden_states, *tables, context=context, encoding=encoding, cache=layer_cache)
+        return BaseModelOutputWithPast(last_hidden_state=self.norm(hidden_states[:, new]), cache=cache)
+
+
+class PosGenForCausalLM(PosGenPreTrainedModel, GenerationMixin):
+    """The decoder with a language-model head; labels are shifted inside, -100 is not scored."""
+
+    _tied_weights_keys = {"lm_head.weight": "model.embed_tokens.weight"}
+
+    def __init__(self, config: PosGenConfig):
+        super().__init__(config)
+        self.model = PosGenModel(config)
+        self.vocab_size = config.vocab_size
+        self.lm_head = nn.Linear(config.hidden_size, config.vocab_size, bias=False)
+        self.post_init()
+
+    @deprecate_kwarg("past_key_values", "5.40.0", new_name="cache")
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: torch.LongTensor | None = None,
+        attention_mask: torch.Tensor | None = None,
+        position_ids: torch.LongTensor | None = None,
+        cache: Cache | None = None,
+        inputs_embeds: torch.Tensor | None = None,
+        labels: torch.LongTensor | None = None,
+        use_cache: bool | None = None,
+        logits_to_keep: int | torch.Tensor = 0,
+        positions: torch.LongTensor | None = None,
+        **kwargs,
+    ) -> CausalLMOutputWithPast:
+        outputs = self.model(
+            input_ids=input_ids,
+            attention_mask=attention_mask,
+            position_ids=position_ids,
+            cache=cache,
+            inputs_embeds=inputs_embeds,
+            use_cache=use_cache,
+            positions=positions,
+            **kwargs,
+        )
+        keep = slice(-logits_to_keep, None) if isinstance(logits_to_keep, int) and logits_to_keep else logits_to_keep
+        hidden = outputs.last_hidden_state
+        logits = self.lm_head(hidden if isinstance(keep, int) else hidden[:, keep])
+        loss = None
+        if labels is not None:
+            loss = self.loss_function(logits=logits, labels=labels, vocab_size=self.config.vocab_size, **kwargs)
+        return CausalLMOutputWithPast(
+            loss=loss,
+            logits=logits,
+            cache=outputs.cache,
+            hidden_states=outputs.hidden_states,
+            attentions=outputs.attentions,
+        )
+
+    @staticmethod
+    def create_masks_for_generate(config, inputs_embeds, attention_mask, cache, **kwargs):
+        """The (B, M) mask of real tokens is all the model needs, filled up to the static cache's size so that its shape
+        never changes."""
+        if attention_mask is None:
+            return None
+        size = cache.get_max_length()
+        return nn.functional.pad(attention_mask, (0, max(0, size - attention_mask.shape[1])))
+
+
+__all__ = ["PosGenForCausalLM", "PosGenModel", "PosGenPreTrainedModel"]

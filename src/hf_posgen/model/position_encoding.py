@@ -1,0 +1,113 @@
+"""The contract that every positional encoding implements.
+
+Shape suffixes, here and in all files beside this one: B rows of the batch, L query tokens, M key tokens (those in the
+cache and the new ones), H heads, K size of a head, D hidden size, C columns, S running sums.
+"""
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import nn
+
+from .attention_bias import Bias
+
+HOOKS = {
+    "embed": "embedding",
+    "query": "query",
+    "key": "key",
+    "bias": "logits",
+    "value": "value",
+    "output": "output",
+    "increments": "running sum",
+}
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """What an encoding may know about a run of tokens.
+
+    positions_BL: integers, the positions the tokens are said to have (B may be 1 where all rows agree).
+    index_BL: integers, each token's index in its document; equal to the positions unless a sampler or the caller set them.
+    lengths_BL: how long each token's document is at this step (its largest position + 1), of the row itself, whatever
+        its neighbours in the batch; None unless the encoding says `depends_on_length`.
+    sequential: the positions are one unbroken count from 0 over the whole row, in every row, known without looking.
+    hidden_BLD: the layer's input (keys of earlier steps have none: None there).
+    sums_BLS: running sums of the encoding's `increments` up to and including each token, in float32 or better.
+    dtype: what to compute in: float32, or float64 in a float64 model.
+    """
+
+    positions_BL: torch.Tensor
+    index_BL: torch.Tensor
+    lengths_BL: torch.Tensor | None = None
+    sequential: bool = False
+    hidden_BLD: torch.Tensor | None = None
+    sums_BLS: torch.Tensor | None = None
+    dtype: torch.dtype = torch.float32
+
+    def rows(self, start: int, stop: int) -> "Tokens":
+        """The tokens start..stop-1 of each row."""
+        fields = ("positions_BL", "index_BL", "lengths_BL", "hidden_BLD", "sums_BLS")
+        parts = {name: getattr(self, name) for name in fields}
+        return replace(self, **{name: part[:, start:stop] for name, part in parts.items() if part is not None})
+
+
+class PositionEncoding(nn.Module):
+    """A positional encoding: override the hooks where it acts, and nothing else.
+
+    The keyword-only arguments of `__init__` are its hyper-parameters. It owns no buffers: tables are computed at use, in
+    float32 or better, from the config. Parameters are drawn in `reset_parameters`.
+
+    `shared`: one instance serves all layers (at `model.position_encoding`), else each layer owns one (at
+        `model.layers.N.self_attn.position_encoding`).
+    `depends_on_length`: a token's encoding changes as its document grows, and with it every hidden state above the first
+        layer. Such an encoding can't be causal; the cache then keeps the embeddings, and each step is a pass over all.
+    `paper`: the arXiv id of its source.
+    """
+
+    shared = True
+    depends_on_length = False
+    paper: str | None = None
+
+    def __init__(self, config):
+        super().__init__()
+        self.config = config
+
+    def reset_parameters(self) -> None:
+        """Draw the parameters (with `transformers.initialization`, which leaves loaded ones alone)."""
+
+    def tables(self, queries: Tokens, keys: Tokens) -> tuple[torch.Tensor, ...]:
+        """Tensors to compute once per forward pass (once per layer where not shared), handed to every hook below."""
+        return ()
+
+    def embed(self, x_BLD: torch.Tensor, tokens: Tokens, *tables: torch.Tensor) -> torch.Tensor:
+        """Token embeddings, before the first layer."""
+        return x_BLD
+
+    def query(self, q_BHLK: torch.Tensor, tokens: Tokens, *tables: torch.Tensor) -> torch.Tensor:
+        """Queries of one layer."""
+        return q_BHLK
+
+    def key(self, k_BHLK: torch.Tensor, tokens: Tokens, *tables: torch.Tensor) -> torch.Tensor:
+        """Keys of one layer, before they are cached."""
+        return k_BHLK
+
+    def value(self, v_BHLK: torch.Tensor, tokens: Tokens, *tables: torch.Tensor) -> torch.Tensor:
+        """Values of one layer, before they are cached."""
+        return v_BHLK
+
+    def output(self, o_BHLK: torch.Tensor, tokens: Tokens, *tables: torch.Tensor) -> torch.Tensor:
+        """The heads' averaged values, before the output projection."""
+        return o_BHLK
+
+    def increments(self, x_BLD: torch.Tensor) -> torch.Tensor | None:
+        """(B, L, S): what each token adds to the running sums; the cache carries them, padding adds nothing."""
+        return None
+
+    def bias(self, queries: Tokens, keys: Tokens, *tables: torch.Tensor) -> Bias | None:
+        """What is added to the scaled logits: one of the kinds in `attention_bias`, or None."""
+        return None
+
+    @classmethod
+    def sites(cls) -> tuple[str, ...]:
+        """Where it acts, computed from the hooks it overrides."""
+        return tuple(site for hook, site in HOOKS.items() if getattr(cls, hook) is not getattr(PositionEncoding, hook))
