@@ -96,6 +96,4 @@ def relative(slopes_H: torch.Tensor, queries, keys) -> Columns:
 def between_sums(queries, keys) -> Columns:
     """The bias sum(query) - sum(key): what the running sums gained between key and query; one sum per head."""
     query, key = queries.sums_BLS.transpose(1, 2), keys.sums_BLS.transpose(1, 2)
-    return Columns(
-        torch.stack([query, torch.ones_like(query)], -1), torch.stack([torch.ones_like(key), -key], -1)
-    )
+    return Columns(torch.stack([query, torch.ones_like(query)], -1), torch.stack([torch.ones_like(key), -key], -1))

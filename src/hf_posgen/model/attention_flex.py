@@ -18,9 +18,7 @@ def flex(call) -> torch.Tensor:
     dtype = call.queries.dtype if call.bias is not None else q.dtype
     v = call.v.to(dtype) if not q.is_cuda else call.v
     q, k = (t.to(v.dtype) for t in (q, call.k))
-    out = kernel(
-        q, k, v, score_mod=_score_mod(call, factor), block_mask=_block_mask(call.visible, q), scale=call.scale
-    )
+    out = kernel(q, k, v, score_mod=_score_mod(call, factor), block_mask=_block_mask(call.visible, q), scale=call.scale)
     return out.to(call.v.dtype)
 
 
@@ -34,7 +32,9 @@ def _score_mod(call, factor):
 
     def score_mod(score, b, h, row, column):
         bias = table_HN[h, (q_at[b, row] - k_at[b, column]).clamp(min=0)]
-        return score + (bias if factor is None else bias * factor.expand(call.q.shape[0], call.q.shape[1], -1, 1)[b, h, row, 0])
+        return score + (
+            bias if factor is None else bias * factor.expand(call.q.shape[0], call.q.shape[1], -1, 1)[b, h, row, 0]
+        )
 
     return score_mod
 

@@ -53,7 +53,9 @@ def running_sums(steps_BLS: torch.Tensor, documents_BL: torch.Tensor | None) -> 
     sums = steps_BLS.cumsum(1)
     if documents_BL is None:
         return sums
-    first = torch.searchsorted(documents_BL.contiguous(), documents_BL.contiguous())  # each token's document's first slot
+    first = torch.searchsorted(
+        documents_BL.contiguous(), documents_BL.contiguous()
+    )  # each token's document's first slot
     before = (sums - steps_BLS).gather(1, first[..., None].expand_as(sums))
     return sums - before
 
@@ -82,7 +84,9 @@ def build_context(
     if position_ids is None:
         position_ids = _count(real_BM, offset, L, device)
     elif not torch.compiler.is_compiling() and attention_mask is None:
-        counted = isinstance(offset, int) and bool((position_ids == torch.arange(offset, offset + L, device=device)).all())
+        counted = isinstance(offset, int) and bool(
+            (position_ids == torch.arange(offset, offset + L, device=device)).all()
+        )
     ids = position_ids.to(device=device, dtype=torch.long)
     packed = None if counted or L == 1 else documents(ids, real_BL)
     if packed is not None and cache is not None:

@@ -1,7 +1,5 @@
 """Positional encodings by name."""
 
-import torch
-
 from .component import build, resolve_field
 from .encodings_absolute import Learned, NoPE, Sinusoidal
 from .encodings_additive import FIRE, T5, ALiBi

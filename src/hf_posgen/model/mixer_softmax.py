@@ -13,7 +13,10 @@ class SoftmaxAttention(nn.Module):
     `encoding_spec` is the layer's own encoding, or None where the model's is handed to `forward`.
     """
 
-    cache_type = "full_attention"
+    @staticmethod
+    def accepts(encoding: type) -> str | None:
+        """None, or why an encoding can't act here."""
+        return None
 
     def __init__(self, config, layer_idx: int, encoding_spec: dict | None):
         super().__init__()

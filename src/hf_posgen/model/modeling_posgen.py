@@ -18,10 +18,10 @@ from .context import build_context
 from .encoding_registry import ENCODINGS, build_encoding
 from .logit_scale import LogitScale
 from .mixer_registry import build_mixer
+from .posgen_cache import adopt, recall
 from .position_encoding import PositionEncoding
 from .position_sampler import build_sampler
-from .posgen_cache import adopt, recall
-from .validation import complete_config, refuse_implementation
+from .validation import bias_kind, complete_config, refuse_implementation
 
 
 def _norm(config: PosGenConfig) -> nn.Module:
@@ -119,10 +119,13 @@ class PosGenModel(PosGenPreTrainedModel):
         self.norm = _norm(config)
         self.dropout = nn.Dropout(config.hidden_dropout)
         self.sampler = build_sampler(config.position_sampler, config)
+        self.samples = config.position_sampler["name"] != "sequential"
         self.sample_in_evaluation = False
         self.gradient_checkpointing = False
         encodings = [m for m in self.modules() if isinstance(m, PositionEncoding)]
         self.needs_lengths = any(encoding.depends_on_length for encoding in encodings)
+        self.bias_kinds = {bias_kind(encoding) for encoding in encodings}
+        refuse_implementation(config, self.bias_kinds)
         self.post_init()
 
     @deprecate_kwarg("past_key_values", "5.40.0", new_name="cache")
@@ -143,10 +146,10 @@ class PosGenModel(PosGenPreTrainedModel):
         (B or 1, L) says where the encoding shall believe the tokens stand; without it, the sampler decides in training."""
         if (input_ids is None) == (inputs_embeds is None):
             raise ValueError("give exactly one of input_ids and inputs_embeds")
-        refuse_implementation(self.config)
+        refuse_implementation(self.config, self.bias_kinds)
         if inputs_embeds is None:
             inputs_embeds = self.embed_tokens(input_ids)
-        sampling = self.training or self.sample_in_evaluation
+        sampling = self.samples and (self.training or self.sample_in_evaluation)
         if use_cache and cache is None and positions is None and not sampling:
             cache = DynamicCache(config=self.config)
         if cache is not None:
@@ -157,7 +160,7 @@ class PosGenModel(PosGenPreTrainedModel):
             position_ids,
             positions,
             cache,
-            self.sampler if sampling and type(self.sampler).__name__ != "Sequential" else None,
+            self.sampler if sampling else None,
             self.needs_lengths,
         )
         new = slice(None)

@@ -1,13 +1,14 @@
 """What can't work is refused when the model is built, in a sentence that says what can."""
 
-from .attention_bias import Pairwise
+import torch
+
 from .component import resolve_field
-from .encoding_registry import resolve_encoding
+from .context import build_context
+from .encoding_registry import ENCODINGS, resolve_encoding
 from .logit_scale import LOGIT_SCALES
 from .mixer_registry import MIXERS
+from .position_encoding import PositionEncoding
 from .position_sampler import SAMPLERS
-
-IMPLEMENTATIONS = ("eager", "sdpa", "flex_attention")
 
 AUTO_MAP = {
     "AutoConfig": "configuration_posgen.PosGenConfig",
@@ -22,13 +23,34 @@ def complete_config(config) -> None:
     config.position_sampler = resolve_field(config.position_sampler, SAMPLERS, "position_sampler")
     config.logit_scale = resolve_field(config.logit_scale, LOGIT_SCALES, "logit_scale")
     config.mixer = resolve_field(config.mixer, MIXERS, "mixer")
+    for encoding, mixer in zip(config.per_layer("position_encoding"), config.per_layer("mixer"), strict=True):
+        reason = MIXERS[mixer["name"]].accepts(ENCODINGS[encoding["name"]])
+        if reason is not None:
+            raise ValueError(f"position_encoding {encoding['name']!r} can't act in mixer {mixer['name']!r}: {reason}")
     config.auto_map = dict(AUTO_MAP)  # whatever class is saved, the folder opens with each of the three
 
 
-def refuse_implementation(config) -> None:
-    """`ValueError` for an attention implementation that would drop the bias or isn't known."""
-    if config._attn_implementation not in IMPLEMENTATIONS:
-        raise ValueError(
-            f"attn_implementation {config._attn_implementation!r} is not supported; allowed: {', '.join(IMPLEMENTATIONS)} "
-            "(sdpa takes flash kernels by itself where they can carry the bias)"
-        )
+def bias_kind(encoding: PositionEncoding) -> str | None:
+    """The kind of bias an encoding adds, asked of the encoding itself on four tokens."""
+    device = next((parameter.device for parameter in encoding.parameters()), torch.device("cpu"))
+    x = torch.zeros(1, 4, encoding.config.hidden_size, device=device)
+    with torch.no_grad():
+        context = build_context(x, None, None, None, None, None, encoding.depends_on_length)
+        bias = encoding.bias(*context.with_hidden(x, encoding, None))
+    return None if bias is None else bias.kind
+
+
+def implementations(kind: str | None) -> tuple[str, ...]:
+    """The attention implementations that carry a kind of bias."""
+    return ("eager", "sdpa") if kind == "pairwise" else ("eager", "sdpa", "flex_attention")
+
+
+def refuse_implementation(config, kinds: set[str | None]) -> None:
+    """`ValueError` for an attention implementation that would drop a kind of bias, or isn't known."""
+    given = config._attn_implementation
+    for kind in kinds or {None}:
+        if given not in implementations(kind):
+            raise ValueError(
+                f"attn_implementation {given!r} does not carry {f'a {kind} bias' if kind else 'this model'}; "
+                f"allowed: {', '.join(implementations(kind))} (sdpa takes flash kernels by itself where they can)"
+            )
