@@ -50,9 +50,9 @@ class RoPE(PositionEncoding):
 
 
 class DynamicNTKRoPE(RoPE):
-    """Dynamic NTK-aware scaling (bloc97 2023; Peng et al. 2023, 2309.00071, appendix B.2): the base grows with the document once it
-    is longer than the original length n (`max_position_embeddings`): base · (factor · length / n - factor + 1)^(r / (r - 2))
-    for r rotated channels.
+    """Dynamic NTK-aware scaling (Peng et al. 2023, appendix B.2): the base grows with the document once it is longer than
+    the original length n (`max_position_embeddings`): base · (factor · length / n - factor + 1)^(r / (r - 2)) for r
+    rotated channels.
     """
 
     paper = "2309.00071"

@@ -18,6 +18,7 @@ from .context import build_context
 from .encoding_registry import ENCODINGS, build_encoding
 from .logit_scale import LogitScale
 from .mixer_registry import build_mixer
+from .mixer_softmax import SoftmaxAttention
 from .posgen_cache import adopt, recall
 from .position_encoding import PositionEncoding
 from .position_sampler import build_sampler
@@ -80,7 +81,7 @@ class PosGenPreTrainedModel(PreTrainedModel):
     _can_compile_fullgraph = True
     _can_record_outputs = {
         "hidden_states": PosGenDecoderLayer,
-        "attentions": OutputRecorder(nn.Module, index=1, layer_name="self_attn"),
+        "attentions": OutputRecorder(SoftmaxAttention, index=1),
     }
 
     def __init__(self, config: PosGenConfig, *args, **kwargs):

@@ -1,0 +1,279 @@
+"""The same numbers by every path: cached and full, padded, packed, beamed, checkpointed, compiled, reloaded."""
+
+import copy
+
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, DynamicCache, StaticCache
+
+from hf_posgen.model import attention_kernels
+from hf_posgen.model.encoding_registry import ENCODINGS
+from hf_posgen.model.modeling_posgen import PosGenForCausalLM
+
+from .helpers import SPECS, spec_id, tiny, tokens
+
+L = 14
+every_encoding = pytest.mark.parametrize("spec", SPECS, ids=spec_id)
+pytestmark = pytest.mark.filterwarnings("ignore:.*exceeded the model's predefined maximum length.*")
+
+
+def close(actual, expected, atol=2e-5):
+    torch.testing.assert_close(actual, expected, rtol=0, atol=atol)
+
+
+def expected_rows(model, row, spans):
+    """The logits that a cached pass over `spans` of one row must give: of the full pass, or, for encodings that depend on
+    the length, of a full pass over each prefix."""
+    depends = model.model.needs_lengths
+    full = model(row, use_cache=False).logits
+    return [(model(row[:, :stop], use_cache=False).logits if depends else full)[:, start:stop] for start, stop in spans]
+
+
+CUTS = {"token by token": list(range(1, L + 1)), "two on three": [3, 5, L], "in halves": [L // 2, L]}
+
+
+@every_encoding
+@pytest.mark.parametrize("cuts", CUTS.values(), ids=CUTS)
+@pytest.mark.parametrize("kind", ["dynamic", "bare", "static"])
+@torch.no_grad()
+def test_cached_equals_full(spec, cuts, kind):
+    model, row = tiny(spec), tokens(2, L)
+    spans = list(zip([0, *cuts], cuts, strict=False))
+    expected = expected_rows(model, row, spans)
+    cache = {
+        "dynamic": lambda: DynamicCache(config=model.config),
+        "bare": DynamicCache,
+        "static": lambda: StaticCache(config=model.config, max_cache_len=L + 5),
+    }[kind]()
+    for (start, stop), rows in zip(spans, expected, strict=True):
+        close(model(row[:, start:stop], cache=cache, use_cache=True).logits, rows)
+    assert int(cache.get_seq_length()) == L
+
+
+@every_encoding
+@torch.no_grad()
+def test_cropped_and_reordered_cache(spec):
+    model, row = tiny(spec), tokens(2, L)
+    cache = DynamicCache(config=model.config)
+    model(row, cache=cache, use_cache=True)
+    cache.crop(-4)
+    cache.reorder_cache(torch.tensor([1, 0]))
+    swapped = row[[1, 0]]
+    again = model(swapped[:, L - 4 :], cache=cache, use_cache=True).logits
+    close(again, model(swapped, use_cache=False).logits[:, L - 4 :])
+
+
+@every_encoding
+@torch.no_grad()
+def test_generate_is_the_same_by_every_road(spec):
+    model, row = tiny(spec), tokens(2, 7)
+    mask = torch.ones_like(row)
+    settings = {"max_new_tokens": 6, "do_sample": False, "eos_token_id": None}
+    expected = model.generate(row, attention_mask=mask, use_cache=False, **settings)
+    assert torch.equal(model.generate(row, attention_mask=mask, **settings), expected)
+    static = model.generate(row, attention_mask=mask, cache_implementation="static", disable_compile=True, **settings)
+    assert torch.equal(static, expected)
+    beams = model.generate(row, attention_mask=mask, num_beams=3, **settings)
+    padded = torch.cat([torch.zeros(2, 3, dtype=torch.long), row], 1)
+    left = torch.cat([torch.zeros(2, 3, dtype=torch.long), mask], 1)
+    assert torch.equal(model.generate(padded, attention_mask=left, **settings)[:, 3:], expected)
+    assert torch.equal(model.generate(padded, attention_mask=left, num_beams=3, **settings)[:, 3:], beams)
+    static = model.generate(
+        padded, attention_mask=left, cache_implementation="static", disable_compile=True, **settings
+    )
+    assert torch.equal(static[:, 3:], expected)
+
+
+@every_encoding
+@torch.no_grad()
+def test_rows_of_unequal_length_generate_as_if_alone(spec):
+    model = tiny(spec)
+    rows = [tokens(n, seed=n) for n in (4, 9, 6)]
+    widest = max(map(len, rows))
+    batch = torch.stack([torch.nn.functional.pad(row, (widest - len(row), 0)) for row in rows])
+    settings = {"max_new_tokens": 5, "do_sample": False, "eos_token_id": None}
+    together = model.generate(batch, attention_mask=(batch != 0).long(), **settings)
+    for row, out in zip(rows, together, strict=True):
+        alone = model.generate(row[None], attention_mask=torch.ones(1, len(row), dtype=torch.long), **settings)[0]
+        assert torch.equal(out[widest - len(row) :], alone)
+
+
+@every_encoding
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("road", ["eager", "sdpa"])
+@torch.no_grad()
+def test_padding_changes_nothing(spec, side, road):
+    model = tiny(spec)
+    model.set_attn_implementation(road)
+    rows = [tokens(n, seed=n) for n in (5, 11)]
+    width = 11
+    at = [slice(width - len(r), width) if side == "left" else slice(0, len(r)) for r in rows]
+    batch, mask = torch.zeros(3, width, dtype=torch.long), torch.zeros(3, width, dtype=torch.long)
+    for i, row in enumerate(rows):
+        batch[i, at[i]], mask[i, at[i]] = row, 1
+    logits = model(batch, attention_mask=mask, use_cache=False).logits
+    for i, row in enumerate(rows):
+        close(logits[i, at[i]], model(row[None], use_cache=False).logits[0])
+    assert torch.isfinite(logits).all(), "a row of nothing but padding must stay finite"
+
+
+@every_encoding
+@pytest.mark.parametrize("road", ["eager", "sdpa"])
+@torch.no_grad()
+def test_packed_documents_equal_the_rows_alone(spec, road):
+    model = tiny(spec)
+    model.set_attn_implementation(road)
+    rows = [tokens(n, seed=n) for n in (5, 8, 3)]
+    ids = torch.cat([torch.arange(len(row)) for row in rows])[None]
+    packed = model(torch.cat(rows)[None], position_ids=ids, use_cache=False).logits[0]
+    for row, part in zip(rows, packed.split([5, 8, 3]), strict=True):
+        close(part, model(row[None], use_cache=False).logits[0])
+
+
+@every_encoding
+@torch.no_grad()
+def test_positions_with_gaps_are_no_new_document(spec):
+    """Stepping positions must not turn into a block mask: the first token still reaches the last."""
+    model, row = tiny(spec), tokens(1, 8)
+    other = row.clone()
+    other[0, 0] = row[0, 0] % 12 + 1
+    positions = torch.tensor([[0, 2, 3, 7, 9, 10, 15, 20]])
+    a, b = (model(r, positions=positions, use_cache=False).logits[0, -1] for r in (row, other))
+    assert (a - b).abs().max() > 1e-6
+
+
+@every_encoding
+@torch.no_grad()
+def test_prepared_4d_mask(spec):
+    model, row = tiny(spec), tokens(2, 8)
+    causal = torch.ones(8, 8, dtype=torch.bool).tril()[None, None].expand(2, 1, 8, 8)
+    expected = model(row, use_cache=False).logits
+    close(model(row, attention_mask=causal, use_cache=False).logits, expected)
+    additive = torch.zeros(2, 1, 8, 8).masked_fill(~causal, torch.finfo(torch.float32).min)
+    close(model(row, attention_mask=additive, use_cache=False).logits, expected)
+
+
+@every_encoding
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_gradient_checkpointing_changes_nothing(spec, reentrant):
+    row = tokens(2, L)
+    losses, gradients = [], []
+    for checkpointing in (False, True):
+        model = tiny(spec).train()
+        if checkpointing:
+            model.activation_checkpointing_enable({"use_reentrant": reentrant})
+        loss = model(row, labels=row, use_cache=False).loss
+        loss.backward()
+        losses.append(loss.detach())
+        gradients.append({name: p.grad for name, p in model.named_parameters()})
+    close(losses[1], losses[0], atol=1e-6)
+    for name, gradient in gradients[0].items():
+        assert gradient is not None, f"{name} receives no gradient"
+        close(gradients[1][name], gradient, atol=1e-6)
+
+
+@every_encoding
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["float32", "bfloat16"])
+@torch.no_grad()
+def test_reload_is_bit_equal(spec, dtype, tmp_path):
+    model, row = tiny(spec, dtype), tokens(2, L)
+    model.save_pretrained(tmp_path)
+    again = AutoModelForCausalLM.from_pretrained(tmp_path)
+    assert again.dtype == dtype and type(again) is PosGenForCausalLM
+    assert again.config.position_encoding == model.config.position_encoding
+    assert torch.equal(again.eval()(row).logits, model(row).logits)
+
+
+@torch.no_grad()
+def test_two_variants_in_one_process_do_not_mix():
+    row = tokens(1, L)
+    for spec, other in (("rope", {"name": "rope", "base": 100.0}), ("alibi", {"name": "alibi", "slopes": "geometric"})):
+        first = tiny(spec, num_attention_heads=6, hidden_size=48)
+        before = first(row).logits
+        second = tiny(other, num_attention_heads=6, hidden_size=48)
+        second.load_state_dict(first.state_dict())
+        assert not torch.allclose(second(row).logits, before)
+        assert torch.equal(first(row).logits, before)
+
+
+@every_encoding
+@torch.no_grad()
+def test_built_on_meta_and_materialised(spec):
+    model, row = tiny(spec), tokens(2, L)
+    with torch.device("meta"):
+        empty = PosGenForCausalLM(copy.deepcopy(model.config))
+    empty.to_empty(device="cpu")
+    empty.load_state_dict(model.state_dict())
+    assert torch.equal(empty.eval()(row).logits, model(row).logits)
+
+
+@pytest.mark.parametrize("name", ENCODINGS)
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=["bfloat16", "float16"])
+def test_initial_values_in_half_precision_train(name, dtype):
+    model = tiny(name, dtype).train()
+    row = tokens(2, L)
+    model(row, labels=row, use_cache=False).loss.backward()
+    assert all(torch.isfinite(p.grad).all() for p in model.parameters())
+
+
+@every_encoding
+@torch.no_grad()
+def test_causal_unless_the_table_says_otherwise(spec):
+    model, row = tiny(spec), tokens(1, L)
+    later = row.clone()
+    later[0, 9:] = later[0, 9:] % 12 + 1
+    before, after = (model(r, use_cache=False).logits[0, :9] for r in (row, later))
+    close(before, after, atol=1e-6)
+    shorter = model(row[:, :9], use_cache=False).logits[0]
+    if model.model.needs_lengths:
+        assert (shorter - before).abs().max() > 1e-3, "an encoding that depends on the length can't be causal"
+    else:
+        close(shorter, before)
+
+
+@torch.no_grad()
+def test_dynamic_scaling_is_a_function_of_the_row_alone():
+    model = tiny("rope_dynamic_ntk")
+    short, long = tokens(5, seed=1), tokens(12, seed=2)
+    alone = model(short[None]).logits[0]
+    model(long[None])  # an earlier, longer call
+    close(model(short[None]).logits[0], alone, atol=0)
+    batch = torch.stack([torch.nn.functional.pad(short, (7, 0)), long])
+    close(model(batch, attention_mask=(batch != 0).long()).logits[0, 7:], alone)
+
+
+@every_encoding
+@torch.no_grad()
+def test_compiles_in_one_graph(spec):
+    if spec != {"name": spec["name"]}:
+        return
+    model, row = tiny(spec), tokens(2, L)
+    torch._dynamo.reset()
+    compiled = torch.compile(model, fullgraph=True, backend="eager")
+    close(compiled(row, use_cache=False).logits, model(row, use_cache=False).logits)
+
+
+@every_encoding
+@torch.no_grad()
+def test_logits_to_keep_and_eager_attentions(spec):
+    model, row = tiny(spec), tokens(2, L)
+    full = model(row).logits
+    close(model(row, logits_to_keep=3).logits, full[:, -3:])
+    close(model(row, logits_to_keep=torch.tensor([2, 5])).logits, full[:, [2, 5]])
+    model.set_attn_implementation("eager")
+    out = model(row, output_attentions=True, output_hidden_states=True)
+    assert len(out.attentions) == 2 and out.attentions[0].shape == (2, 4, L, L)
+    assert len(out.hidden_states) == 3
+    close(out.attentions[1].sum(-1), torch.ones(2, 4, L))
+
+
+@torch.no_grad()
+def test_columns_take_the_fused_kernel():
+    """The extra columns must leave scaled_dot_product_attention in its flash kernel, or memory grows with L²."""
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    for spec in ("none", "rope", "alibi", "forgetting_gate"):
+        model, row = tiny(spec), tokens(1, 64)
+        assert attention_kernels.CHUNK_ELEMENTS > 0
+        with sdpa_kernel(SDPBackend.FLASH_ATTENTION):
+            close(model(row, use_cache=False).logits, model(row, use_cache=False).logits)
