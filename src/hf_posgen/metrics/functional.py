@@ -1,0 +1,33 @@
+"""Scores of sequences, as plain numpy. Labels and predictions are aligned (already shifted); -100 is not scored.
+
+A *paste* is a maximal run of scored places. Where `paste` is set a run is one answer, else each scored place is.
+"""
+
+import numpy as np
+
+IGNORE = -100
+
+
+def score(predictions_NT: np.ndarray, labels_NT: np.ndarray, paste: bool) -> dict[str, np.ndarray]:
+    """Per sequence, (N,) integers: tokens_correct, tokens_scored, answers_correct, answers, and for pastes
+    first_correct, first_scored, rest_correct, rest_scored."""
+    scored = labels_NT != IGNORE
+    correct = scored & (predictions_NT == labels_NT)
+    first = scored & ~np.pad(scored, ((0, 0), (1, 0)))[:, :-1]
+    out = {"tokens_correct": correct.sum(1), "tokens_scored": scored.sum(1)}
+    if not paste:
+        return out | {"answers_correct": out["tokens_correct"], "answers": out["tokens_scored"]}
+    run = np.cumsum(first, 1) * scored  # 1, 2, ... inside the pastes, 0 outside
+    most = int(run.max(initial=0))
+    wrong = np.zeros((len(run), most + 1), bool)
+    rows, places = np.nonzero(scored & ~correct)
+    wrong[rows, run[rows, places]] = True
+    answers = first.sum(1)
+    return out | {
+        "answers_correct": answers - wrong[:, 1:].sum(1),
+        "answers": answers,
+        "first_correct": (correct & first).sum(1),
+        "first_scored": answers,
+        "rest_correct": (correct & ~first).sum(1),
+        "rest_scored": (scored & ~first).sum(1),
+    }

@@ -1,0 +1,89 @@
+"""The statistics of the reports; scipy does the mathematics."""
+
+import numpy as np
+from scipy import stats
+
+
+def wilson(successes: float, n: int, confidence: float = 0.95) -> tuple[float, float]:
+    """Wilson's interval for a share of n sequences; (0, 1) where there are none."""
+    if n == 0:
+        return 0.0, 1.0
+    interval = stats.binomtest(round(successes), n).proportion_ci(confidence, method="wilson")
+    return float(interval.low), float(interval.high)
+
+
+def clopper_pearson(successes: int, n: int, confidence: float = 0.95) -> tuple[float, float]:
+    """The exact interval for the share of seeds that fit."""
+    interval = stats.binomtest(successes, n).proportion_ci(confidence, method="exact")
+    return float(interval.low), float(interval.high)
+
+
+def bootstrap_ratio(
+    correct_N: np.ndarray, scored_N: np.ndarray, confidence: float = 0.95, draws: int = 400, seed: int = 0
+) -> tuple[float, float]:
+    """Percentile bootstrap over *sequences* of Σ correct / Σ scored: tokens within one are not independent.
+
+    Sequences alike in (correct, scored) are drawn together, as multinomial counts. A share of exactly 0 or 1 has no
+    spread to draw from: Wilson's interval over sequences then."""
+    if scored_N.sum() == 0:
+        return 0.0, 1.0
+    pairs, counts = np.unique(np.stack([correct_N, scored_N]), axis=1, return_counts=True)
+    if correct_N.sum() in (0, scored_N.sum()):
+        n = int((scored_N > 0).sum())
+        return wilson(n if correct_N.sum() else 0, n, confidence)
+    weights = np.random.default_rng(seed).multinomial(len(correct_N), counts / counts.sum(), size=draws)
+    ratios = (weights @ pairs[0]) / np.maximum(weights @ pairs[1], 1)
+    low, high = np.quantile(ratios, [(1 - confidence) / 2, (1 + confidence) / 2])
+    return float(low), float(high)
+
+
+def t_interval(values, confidence: float = 0.95) -> tuple[float, float] | None:
+    """Student's t interval of a mean over seeds; None below 3 seeds, which are shown as points."""
+    values = np.asarray(values, float)
+    if len(values) < 3:
+        return None
+    spread = stats.sem(values)
+    if spread == 0:
+        return float(values[0]), float(values[0])
+    low, high = stats.t.interval(confidence, len(values) - 1, values.mean(), spread)
+    return float(low), float(high)
+
+
+def sign_flip(differences) -> float:
+    """The exact two-sided paired sign-flip test of a mean of differences over seeds (2^n arrangements; n ≤ 20)."""
+    d = np.asarray(differences, float)
+    if not 1 <= len(d) <= 20:
+        raise ValueError(f"the exact sign-flip test takes 1 to 20 pairs, not {len(d)}")
+    signs = 1 - 2 * ((np.arange(2 ** len(d))[:, None] >> np.arange(len(d))) & 1)
+    means = np.abs(signs @ d)
+    return float((means >= abs(d.sum()) - 1e-12).mean())
+
+
+def smallest_p(pairs: int) -> float:
+    """The smallest p an exact sign-flip test over so many pairs can reach."""
+    return 2.0 / 2**pairs
+
+
+def underpowered(pairs: int, contrasts: int = 1, level: float = 0.05) -> bool:
+    """Whether no outcome at all could be significant under Holm."""
+    return smallest_p(pairs) * contrasts > level
+
+
+def holm(p_values: dict[str, float]) -> dict[str, float]:
+    """Holm's adjusted p-values, by name."""
+    adjusted, running = {}, 0.0
+    for rank, (name, p) in enumerate(sorted(p_values.items(), key=lambda item: item[1])):
+        running = max(running, min(1.0, (len(p_values) - rank) * p))
+        adjusted[name] = running
+    return adjusted
+
+
+def farthest_kept(cells: list[tuple[float, float]], level: float = 0.9) -> float | None:
+    """Of (coordinate, lower bound) pairs: the largest coordinate up to which the bound is at least `level` at *every*
+    cell; None where the first fails."""
+    kept = None
+    for coordinate, low in sorted(cells):
+        if low < level:
+            break
+        kept = coordinate
+    return kept
