@@ -87,7 +87,9 @@ def model_fields() -> dict:
 
     owned = {"vocab_size", "bos_token_id", "eos_token_id", "pad_token_id", "posgen_version"}
     annotations = PosGenConfig.__annotations__
-    return {f.name: f.default for f in dataclasses.fields(PosGenConfig) if f.name in annotations and f.name not in owned}
+    return {
+        f.name: f.default for f in dataclasses.fields(PosGenConfig) if f.name in annotations and f.name not in owned
+    }
 
 
 def build_run(tree: dict) -> RunConfig:

@@ -89,7 +89,10 @@ def train(run: RunConfig, out: str | Path, *, evaluate: bool = True, on_step=Non
     """
     out = Path(out)
     accelerator = Accelerator(
-        cpu=run.train.cpu, mixed_precision=run.train.precision, log_with=list(run.train.trackers) or None, project_dir=out
+        cpu=run.train.cpu,
+        mixed_precision=run.train.precision,
+        log_with=list(run.train.trackers) or None,
+        project_dir=out,
     )
     if accelerator.is_main_process:
         claim_folder(run, out)
@@ -228,12 +231,21 @@ class _Trainer:
         """Score the trained cells; remember the best, and decide on stopping early."""
         progress, train = self.progress, self.train
         rows = evaluate_cells(
-            self.plain, self.task, "validation", self.config.seed, train.validation_count, self.config.evaluation.batch_tokens
+            self.plain,
+            self.task,
+            "validation",
+            self.config.seed,
+            train.validation_count,
+            self.config.evaluation.batch_tokens,
         )
         summary = validation_summary(rows)
         progress.log.append({"step": progress.step, "split": "validation"} | summary)
         if summary["token_accuracy"] > progress.best:
-            progress.best, progress.best_step, progress.validations_since_best = summary["token_accuracy"], progress.step, 0
+            progress.best, progress.best_step, progress.validations_since_best = (
+                summary["token_accuracy"],
+                progress.step,
+                0,
+            )
             if train.select == "best" and self.accelerator.is_main_process:
                 self._save_model(self.out / "state" / "best")
         else:
@@ -280,7 +292,9 @@ class _Trainer:
         self._save_state()
         if self.accelerator.is_main_process:
             best = self.out / "state" / "best"
-            source = best if self.train.select == "best" else self.out / "state" / state_name(self.progress.step) / "model"
+            source = (
+                best if self.train.select == "best" else self.out / "state" / state_name(self.progress.step) / "model"
+            )
             for file in sorted(source.iterdir(), key=lambda file: file.name == "model.safetensors"):
                 temporary = self.out / f".{file.name}.partial"
                 shutil.copy2(file, temporary)
