@@ -3,7 +3,7 @@
 | implementation | no bias, columns | by distance | pairwise |
 |---|---|---|---|
 | eager | all rows at once, written out: the readable reference | same | same |
-| sdpa | one fused call, the columns appended to q and k | chunks of rows, each a fused call | chunks, recomputed in backward |
+| sdpa | one fused call, columns appended to q and k | chunks of rows, each a fused call | chunks, recomputed in backward |
 | flex_attention | the same columns | `score_mod` | refused when the model is built |
 
 Outside eager nothing of size L × L is ever held. A masked logit is chosen with `where`, never by adding.
@@ -130,13 +130,13 @@ class _Call:
                 q_parts.append(extra_q.expand(*q.shape[:3], -1))
                 k_parts.append(extra_k.expand(*self.k.shape[:3], -1))
         if self.bias is None and self.factor is None:
-            q_parts, scale = [self.q], self.scale
+            return self
         width = sum(part.shape[-1] for part in q_parts)
-        padding = -width % 8 if len(q_parts) > 1 else 0
+        padding = -width % 8
         other = object.__new__(_Call)
         other.__dict__.update(self.__dict__, scale=scale, factor=None, bias=None)
-        other.q = F.pad(torch.cat(q_parts, -1), (0, padding)) if len(q_parts) > 1 else q_parts[0]
-        other.k = F.pad(torch.cat(k_parts, -1), (0, padding)) if len(k_parts) > 1 else k_parts[0]
+        other.q = F.pad(torch.cat(q_parts, -1), (0, padding))
+        other.k = F.pad(torch.cat(k_parts, -1), (0, width + padding - sum(part.shape[-1] for part in k_parts)))
         other.v = F.pad(self.v, (0, max(0, width + padding - self.width)))
         return other
 

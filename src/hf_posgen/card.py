@@ -1,0 +1,111 @@
+"""The model card of a run folder: what it is, how it was made, what it scored and what that means. Reads no model."""
+
+from importlib.resources import files
+from pathlib import Path
+
+import yaml
+from huggingface_hub import ModelCard, ModelCardData
+
+from .files import read_rows, write_text
+from .results_metadata import METRICS, SplitSummary, benchmark, eval_files, kept, model_index, summarize
+from .run_config import read_yaml
+
+MOST_CELLS = 40  # beyond that a card points to results.jsonl
+PAPERS = {"fixed_offset": "2607.18759", "delay_copy": "2609.11913"}  # the study a task comes from
+LIBRARY = "hf_posgen"
+
+
+def card(run_folder: str | Path, repo_id: str | None = None) -> str:
+    """Write README.md and .eval_results/*.yaml into a run folder; returns the card's text.
+
+    repo_id: where it will live, for the lines that load it. Raises `ValueError` for a folder without run.yaml."""
+    texts = render(run_folder, repo_id)
+    for path, text in texts.items():
+        write_text(Path(run_folder) / path, text)
+    return texts["README.md"]
+
+
+def render(run_folder: str | Path, repo_id: str | None = None, step: int | None = None) -> dict[str, str]:
+    """{path: text} of the card and its results files, a function of the folder's files alone.
+
+    step: the folder holds the weights after so many steps, not the run's last; then there are no results."""
+    folder = Path(run_folder)
+    run = read_yaml(folder / "run.yaml")
+    rows = [] if step is not None else read_rows(folder / "results.jsonl")
+    owner = repo_id.split("/")[0] if repo_id and "/" in repo_id else None
+    summaries, task = summarize(rows), run["task"]
+    data = ModelCardData(
+        license="apache-2.0",
+        library_name="transformers",
+        pipeline_tag="text-generation",
+        tags=[LIBRARY, "positional-encoding", "length-generalization", *_names(run["model"]), task["name"]],
+        datasets=[benchmark(task, owner)[0]],
+        metrics=list(dict.fromkeys(METRICS[metric][0] for one in summaries for metric in one.scores)) or None,
+        model_name=(repo_id or folder.name).split("/")[-1],
+        eval_results=model_index(summaries, task, owner) or None,
+    )
+    template = files("hf_posgen").joinpath("templates/model_card.md.jinja").read_text()
+    facts = _facts(folder, run, rows, summaries, repo_id or str(folder), step)
+    text = str(ModelCard.from_template(data, template_str=template, **facts)).rstrip() + "\n"
+    return {"README.md": text} | eval_files(summaries, task, owner)
+
+
+def _facts(folder: Path, run: dict, rows: list[dict], summaries: list[SplitSummary], where: str, step) -> dict:
+    """What the template may say."""
+    log = [line for line in read_rows(folder / "train.jsonl") if "lr" in line]
+    cells = [row for row in rows if row["split"] != "validation"]
+    return {
+        "title": f"{run['arm']} on {run['task']['name']}, seed {run['seed']}" + ("" if step is None else f", step {step}"),
+        "where": where,
+        "run": run,
+        "step": step,
+        "config": {key: value for key, value in run["model"].items() if not isinstance(value, dict | list)},
+        "components": [
+            component(field, spec)
+            for field in ("position_encoding", "position_sampler", "logit_scale", "mixer")
+            for spec in _distinct(run["model"][field])
+        ],
+        "paper": PAPERS.get(run["task"]["name"]),
+        "row": rows[0] if rows else None,
+        "fit": bool(rows[0]["fit"]) if rows else None,
+        "summaries": summaries,
+        "metrics": [(key, name) for key, (_, name) in METRICS.items() if any(key in one.scores for one in summaries)],
+        "kept": {axis: kept(rows, axis) for axis in ("length", "distance")} if rows else {},
+        "asked": {"length": any(r["split"] == "longer" for r in rows), "distance": any(r["split"] == "farther" for r in rows)},
+        "cells": cells if len(cells) <= MOST_CELLS else [],
+        "tokens_seen": log[-1]["tokens_seen"] if log and step is None else None,
+        "figures": sorted(f"figures/{path.name}" for path in (folder / "figures").glob("*.png")),
+        "revisions": sorted(path.parent.name for path in folder.glob("state/step-*[0-9]/model")),
+        "analysis": (folder / "analysis.json").is_file(),
+        "yaml": lambda tree: yaml.safe_dump(tree, sort_keys=False, default_flow_style=None, width=100).rstrip(),
+    }
+
+
+def component(field: str, spec: dict) -> dict:
+    """What a component is, from the class that its name stands for; the bare name where it is defined elsewhere."""
+    from .model.encoding_registry import ENCODINGS
+    from .model.logit_scale import LOGIT_SCALES
+    from .model.mixer_registry import MIXERS
+    from .model.position_sampler import SAMPLERS
+
+    registry = {"position_encoding": ENCODINGS, "position_sampler": SAMPLERS, "logit_scale": LOGIT_SCALES, "mixer": MIXERS}
+    cls = registry[field].get(spec["name"])
+    sentence = " ".join((cls.__doc__ or "").split("\n\n")[0].split()) if cls else "defined in the checkpoint's own code"
+    return {
+        "field": field,
+        "name": spec["name"],
+        "arguments": {key: value for key, value in spec.items() if key != "name"},
+        "what": sentence,
+        "acts_on": (", ".join(cls.sites()) or "nothing") if hasattr(cls, "sites") else None,
+        "paper": getattr(cls, "paper", None),
+    }
+
+
+def _distinct(spec) -> list[dict]:
+    """The different specs of a field, which may list one per layer."""
+    specs = spec if isinstance(spec, list) else [spec]
+    return [one for i, one in enumerate(specs) if one not in specs[:i]]
+
+
+def _names(model: dict) -> list[str]:
+    return [spec["name"] for spec in _distinct(model["position_encoding"]) if spec["name"] != "none"] or ["nope"]

@@ -1,0 +1,32 @@
+"""Fixtures that several files share."""
+
+import pytest
+import torch
+
+torch.set_num_threads(1)
+
+TINY_RUN = {
+    "arm": "rope",
+    "model": {
+        "hidden_size": 32,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 1,
+        "norm": "none",
+        "mlp": "none",
+        "embedding_initializer_range": 1.0,
+        "initializer_range": 0.1,
+        "position_encoding": "rope",
+    },
+    "task": {"name": "fixed_offset", "test_lengths": [17, 32]},
+    "train": {"steps": 12, "batch_size": 16, "save_every": 5, "log_every": 4, "cpu": True, "validation_count": 16},
+    "evaluation": {"count": 32},
+}
+
+
+@pytest.fixture(scope="session")
+def finished_run(tmp_path_factory):
+    """A run folder of a few steps: everything in it is real, except that it learned next to nothing."""
+    from hf_posgen.run_config import build_run
+    from hf_posgen.training import train
+
+    return train(build_run(TINY_RUN), tmp_path_factory.mktemp("runs") / "rope-seed0", quiet=True)
