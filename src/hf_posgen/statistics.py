@@ -3,6 +3,21 @@
 import numpy as np
 from scipy import stats
 
+from .metrics.posgen_extrapolation.headlines import farthest_kept
+
+__all__ = [
+    "bootstrap_ratio",
+    "clopper_pearson",
+    "farthest_kept",
+    "holm",
+    "sign_flip",
+    "smallest_p",
+    "t_interval",
+    "t_quantiles",
+    "underpowered",
+    "wilson",
+]
+
 
 def wilson(successes: float, n: int, confidence: float = 0.95) -> tuple[float, float]:
     """Wilson's interval for a share of n sequences; (0, 1) where there are none."""
@@ -13,7 +28,9 @@ def wilson(successes: float, n: int, confidence: float = 0.95) -> tuple[float, f
 
 
 def clopper_pearson(successes: int, n: int, confidence: float = 0.95) -> tuple[float, float]:
-    """The exact interval for the share of seeds that fit."""
+    """The exact interval for the share of seeds that fit; (0, 1) where there are none."""
+    if n == 0:
+        return 0.0, 1.0
     interval = stats.binomtest(successes, n).proportion_ci(confidence, method="exact")
     return float(interval.low), float(interval.high)
 
@@ -49,19 +66,25 @@ def t_interval(values, confidence: float = 0.95) -> tuple[float, float] | None:
     return float(low), float(high)
 
 
+def t_quantiles(most: int = 30, confidence: float = 0.95) -> list[float]:
+    """The factors of `t_interval` for 1 to `most` degrees of freedom."""
+    return [float(stats.t.ppf((1 + confidence) / 2, df)) for df in range(1, most + 1)]
+
+
 def sign_flip(differences) -> float:
-    """The exact two-sided paired sign-flip test of a mean of differences over seeds (2^n arrangements; n ≤ 20)."""
+    """The exact two-sided paired sign-flip test of a mean of differences over seeds (all 2^n arrangements; n <= 20)."""
     d = np.asarray(differences, float)
     if not 1 <= len(d) <= 20:
         raise ValueError(f"the exact sign-flip test takes 1 to 20 pairs, not {len(d)}")
-    signs = 1 - 2 * ((np.arange(2 ** len(d))[:, None] >> np.arange(len(d))) & 1)
-    means = np.abs(signs @ d)
-    return float((means >= abs(d.sum()) - 1e-12).mean())
+    if len(d) == 1:
+        return 1.0  # scipy wants two; one pair can reach nothing else
+    test = stats.permutation_test((d,), np.mean, permutation_type="samples", n_resamples=np.inf, batch=2**14)
+    return float(test.pvalue)
 
 
 def smallest_p(pairs: int) -> float:
     """The smallest p an exact sign-flip test over so many pairs can reach."""
-    return 2.0 / 2**pairs
+    return min(1.0, 2.0 / 2**pairs)
 
 
 def underpowered(pairs: int, contrasts: int = 1, level: float = 0.05) -> bool:
@@ -76,14 +99,3 @@ def holm(p_values: dict[str, float]) -> dict[str, float]:
         running = max(running, min(1.0, (len(p_values) - rank) * p))
         adjusted[name] = running
     return adjusted
-
-
-def farthest_kept(cells: list[tuple[float, float]], level: float = 0.9) -> float | None:
-    """Of (coordinate, lower bound) pairs: the largest coordinate up to which the bound is at least `level` at *every*
-    cell; None where the first fails."""
-    kept = None
-    for coordinate, low in sorted(cells):
-        if low < level:
-            break
-        kept = coordinate
-    return kept

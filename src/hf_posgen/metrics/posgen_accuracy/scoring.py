@@ -31,3 +31,15 @@ def score(predictions_NT: np.ndarray, labels_NT: np.ndarray, paste: bool) -> dic
         "rest_correct": (correct & ~first).sum(1),
         "rest_scored": (scored & ~first).sum(1),
     }
+
+
+def score_ragged(predictions, labels, paste: bool) -> dict[str, np.ndarray]:
+    """`score` of sequences of different lengths. Raises `ValueError` where a prediction and its labels differ in length."""
+    for i, (mine, wanted) in enumerate(zip(predictions, labels, strict=True)):
+        if len(mine) != len(wanted):
+            raise ValueError(f"sequence {i} has {len(mine)} predictions for {len(wanted)} labels; they must be aligned")
+    width = max((len(one) for one in labels), default=0)
+    padded = np.full((2, len(labels), width), IGNORE, np.int64)
+    for i, (mine, wanted) in enumerate(zip(predictions, labels, strict=True)):
+        padded[0, i, : len(mine)], padded[1, i, : len(wanted)] = mine, wanted
+    return score(padded[0], padded[1], paste)

@@ -1,0 +1,91 @@
+"""The headline numbers of an extrapolation, from accuracies by cell. Plain Python; a curve is {distance: accuracy}.
+
+- *kept to*: the largest length (distance) up to which the lower bound of exact match is at least .9 at every cell.
+- *P* (Nevermann & Gros 2026): accuracy summed beyond the trained distances over accuracy summed up to their end. It means
+  something only where accuracy has reached its floor inside the range asked. It falls with a wider trained range by
+  construction, so it is never shown without its two nulls: a model that overshoots by five tokens whatever it was trained
+  on, and one that looks its answer up by content and is blind to distance.
+- *W*: accuracy beyond the trained distances above the floor, as a share of what can be known, summed: the number of
+  distances won.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+FLOOR_TOLERANCE = 0.05
+OVERSHOOT = 5  # tokens
+
+Curve = dict[float, float]
+
+
+def farthest_kept(cells: list[tuple[float, float]], level: float = 0.9) -> float | None:
+    """Of (coordinate, lower bound) pairs: the largest coordinate up to which the bound is at least `level` at *every*
+    cell; None where the first fails."""
+    kept = None
+    for coordinate, low in sorted(cells):
+        if low < level:  # of cells at one coordinate the worst comes first
+            break
+        kept = coordinate
+    return kept
+
+
+def ratio_beyond(curve: Curve, trained_max: float) -> float | None:
+    """P = sum over d > trained_max of accuracy / sum over d <= trained_max; None without both parts."""
+    inside = sum(value for d, value in curve.items() if d <= trained_max)
+    beyond = [value for d, value in curve.items() if d > trained_max]
+    return sum(beyond) / inside if beyond and inside > 0 else None
+
+
+def overshoot_ratio(distances, trained_max: float, floor: Callable[[float], float], tokens: int = OVERSHOOT):
+    """The P of a model that is right up to `tokens` beyond what it was trained on, and at its floor from there."""
+    return ratio_beyond({d: 1.0 if d <= trained_max + tokens else floor(d) for d in distances}, trained_max)
+
+
+def share_beyond(curve: Curve, trained_max: float, floor: Curve, ceiling: Curve) -> float | None:
+    """W = sum over d > trained_max of (accuracy - floor) / (ceiling - floor); None where nothing was asked beyond, or
+    where floor and ceiling meet."""
+    beyond = [d for d in curve if d > trained_max]
+    if not beyond or any(ceiling[d] <= floor[d] for d in beyond):
+        return None
+    return sum((curve[d] - floor[d]) / (ceiling[d] - floor[d]) for d in beyond)
+
+
+@dataclass(frozen=True)
+class FarNumbers:
+    """Study 2's numbers of one curve, in distances. `invalid` says why `ratio` (P) means nothing, or is empty."""
+
+    total: float
+    ratio: float | None
+    invalid: str
+    overshoot: float | None
+    induction: float | None
+    won: float | None
+
+
+def far_numbers(
+    curve: Curve, trained_max: float, floor: Curve, ceiling: Curve, induction: Curve | None = None
+) -> FarNumbers:
+    """All of them at once. floor, ceiling and induction (what a 2-gram look-up scores) are curves over the same
+    distances. Raises `ValueError` for an empty curve."""
+    if not curve:
+        raise ValueError("there is no distance to sum over")
+    return FarNumbers(
+        total=sum(curve.values()),
+        ratio=ratio_beyond(curve, trained_max),
+        invalid=_why_invalid(curve, trained_max, floor),
+        overshoot=overshoot_ratio(curve, trained_max, floor.__getitem__),
+        induction=ratio_beyond(induction, trained_max) if induction else None,
+        won=share_beyond(curve, trained_max, floor, ceiling),
+    )
+
+
+def _why_invalid(curve: Curve, trained_max: float, floor: Curve) -> str:
+    asked = sorted(curve)
+    if asked[-1] <= trained_max:
+        return "no distance beyond the trained range was asked"
+    gaps = sorted(set(range(int(asked[0]), int(asked[-1]) + 1)) - set(asked))
+    if gaps:
+        return f"distance {gaps[0]} was not asked" if len(gaps) == 1 else f"{len(gaps)} distances were not asked"
+    if curve[asked[-1]] > floor[asked[-1]] + FLOOR_TOLERANCE:
+        return f"accuracy has not reached its floor at distance {asked[-1]:g}"
+    return ""

@@ -1,0 +1,31 @@
+"""Perplexity by position, as plain numpy."""
+
+import numpy as np
+
+IGNORE = -100
+
+
+def nats_by_position(nats, labels, bucket: int = 1) -> dict[str, np.ndarray]:
+    """(P,) arrays over buckets of `bucket` positions: start, count, and the mean nats of the scored tokens (NaN where
+    none is scored).
+
+    nats, labels: N sequences, aligned; nats[i][t] is the negative log-likelihood of labels[i][t], read only where that is
+    not -100. Raises `ValueError` for a bucket below 1, sequences of different lengths, and nats that are no numbers.
+    """
+    if bucket < 1:
+        raise ValueError(f"bucket is {bucket}; it must be at least 1")
+    for i, (mine, wanted) in enumerate(zip(nats, labels, strict=True)):
+        if len(mine) != len(wanted):
+            raise ValueError(f"sequence {i} has {len(mine)} nats for {len(wanted)} labels; they must be aligned")
+    longest = max((len(one) for one in labels), default=0)
+    size = -(-longest // bucket)
+    total, count = np.zeros(size), np.zeros(size, np.int64)
+    for i, (mine, wanted) in enumerate(zip(nats, labels, strict=True)):
+        places = np.nonzero(np.asarray(wanted) != IGNORE)[0]
+        values = np.asarray(mine, float)[places]
+        if np.isnan(values).any():
+            raise ValueError(f"sequence {i} has a scored token whose nats are not a number")
+        np.add.at(total, places // bucket, values)
+        np.add.at(count, places // bucket, 1)
+    with np.errstate(invalid="ignore"):
+        return {"start": np.arange(size) * bucket, "count": count, "nats": total / count}
