@@ -14,7 +14,7 @@ def tables() -> dict[str, str]:
     """{marker: table} as Markdown."""
     frames = {name: pd.DataFrame(LISTS[name]()) for name in ("encodings", "tasks", "presets")}
     frames["encodings"] = frames["encodings"][COLUMNS].replace({True: "yes", False: "no"})
-    return {name: frame.to_markdown(index=False) for name, frame in frames.items()}
+    return {name: frame.to_markdown(index=False, disable_numparse=True) for name, frame in frames.items()}
 
 
 def updated(text: str) -> str:

@@ -10,6 +10,13 @@ from hf_posgen.model.modeling_posgen import PosGenForCausalLM
 SPECS = [{"name": name} for name in ENCODINGS] + [
     {"name": "rope", "share": 0.5},
     {"name": "rope", "grid": "linear"},
+    {"name": "rope", "p": 0.5},
+    {"name": "rope_longrope", "long_factor": [1.0, 2.0, 3.0, 4.0]},
+    {"name": "rope_yarn", "attention_factor": 1.0},
+    {"name": "kerple", "form": "power"},
+    {"name": "clipped", "distances": 4},
+    {"name": "shaw", "max_distance": 3},
+    {"name": "xpos", "centre": 8, "scale_base": 32.0},
     {"name": "alibi", "slopes": "learned"},
     {"name": "alibi", "slopes": "geometric"},
     {"name": "fire", "threshold": 4.0},

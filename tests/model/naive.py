@@ -140,18 +140,210 @@ class CoPE(Twin):
         return (1 - (position - low)) * at[0] + (position - low) * at[1]
 
 
+class ScaledRoPE(RoPE):
+    """RoPE with the highest share p kept, then one rule per scaling."""
+
+    amplitude = 1.0
+
+    def plain(self, f, rotated):
+        n = rotated // 2
+        kept = f < int(self.spec.get("p", 1.0) * n)
+        grid = (n - f) / n if self.spec.get("grid") == "linear" else self.spec["base"] ** (-2 * f / rotated)
+        return grid if kept else 0.0
+
+    def frequency(self, f, rotated, env):
+        return self.plain(f, rotated)
+
+    def query(self, q, position, env, h):
+        return self.amplitude * super().query(q, position, env, h)
+
+    def key(self, k, position, env, h):
+        return self.amplitude * RoPE.query(self, k, position, env, h)
+
+
+class LinearRoPE(ScaledRoPE):
+    def frequency(self, f, rotated, env):
+        return self.plain(f, rotated) / self.spec["factor"]
+
+
+class NTK(ScaledRoPE):
+    def frequency(self, f, rotated, env):
+        return (self.spec["base"] * self.spec["factor"] ** (rotated / (rotated - 2))) ** (-2 * f / rotated)
+
+
+class YaRN(ScaledRoPE):
+    def __init__(self, spec, config):
+        super().__init__(spec, config)
+        given = spec["attention_factor"]
+        self.amplitude = 0.1 * math.log(spec["factor"]) + 1 if given is None else given
+
+    def frequency(self, f, rotated, env):
+        base, original = self.spec["base"], self.config.max_position_embeddings
+        edge = lambda turns: rotated * math.log(original / (2 * math.pi * turns)) / 2 / math.log(base)  # noqa: E731
+        low, high = max(0, math.floor(edge(self.spec["beta_fast"]))), math.ceil(edge(self.spec["beta_slow"]))
+        high = min(high, rotated - 1)
+        share = min(1, max(0, (f - low) / max(high - low, 1e-3)))
+        return (1 - share) * self.plain(f, rotated) + share * self.plain(f, rotated) / self.spec["factor"]
+
+
+class Llama3(ScaledRoPE):
+    def frequency(self, f, rotated, env):
+        plain, original = self.plain(f, rotated), self.config.max_position_embeddings
+        wavelength = 2 * math.pi / plain
+        low, high = self.spec["low_freq_factor"], self.spec["high_freq_factor"]
+        if wavelength < original / high:
+            return plain
+        if wavelength > original / low:
+            return plain / self.spec["factor"]
+        smooth = (original / wavelength - low) / (high - low)
+        return (1 - smooth) * plain / self.spec["factor"] + smooth * plain
+
+
+class LongRoPE(ScaledRoPE):
+    def __init__(self, spec, config):
+        super().__init__(spec, config)
+        original, given = config.max_position_embeddings, spec["attention_factor"]
+        formula = math.sqrt(1 + math.log(spec["factor"]) / math.log(original))
+        self.amplitude = formula if given is None else given
+
+    def frequency(self, f, rotated, env):
+        beyond = max(env.positions) + 1 > self.config.max_position_embeddings
+        factors = self.spec["long_factor" if beyond else "short_factor"]
+        default = self.spec["factor"] if beyond else 1.0
+        return self.plain(f, rotated) / (factors[f] if factors else default)
+
+
+class XPos(ScaledRoPE):
+    def __init__(self, spec, config):
+        super().__init__(spec | {"share": 1.0}, config)
+
+    def scaled(self, x, position, sign):
+        half = len(x) // 2
+        zeta = [(f / half + self.spec["gamma"]) / (1 + self.spec["gamma"]) for f in range(half)]
+        steps = (position - self.spec["centre"]) / self.spec["scale_base"]
+        return torch.stack([x[c] * zeta[c % half] ** (sign * steps) for c in range(len(x))])
+
+    def query(self, q, position, env, h):
+        return self.scaled(super().query(q, position, env, h), position, 1)
+
+    def key(self, k, position, env, h):
+        return self.scaled(RoPE.query(self, k, position, env, h), position, -1)
+
+
+class RoVE(ScaledRoPE):
+    def value(self, v, position, env, h):
+        return RoPE.query(self, v, position, env, h)
+
+    def output(self, o, position, env, h):
+        return RoPE.query(self, o, -position, env, h)
+
+
+class Clipped(Twin):
+    def bias(self, h, i, j, env):
+        return env.p["weight"][h, min(env.positions[i] - env.positions[j], self.spec["distances"] - 1)]
+
+
+class KERPLE(Twin):
+    def bias(self, h, i, j, env):
+        distance, r1, raw = env.positions[i] - env.positions[j], env.p["raw_r1"][h].exp(), env.p["raw_r2"][h]
+        if self.spec.get("form", "log") == "log":
+            return -r1 * (1 + raw.exp() * distance).log()
+        return -r1 * distance ** (2 / (1 + (-raw).exp())) if distance else ZERO
+
+
+class Sandwich(Twin):
+    def bias(self, h, i, j, env):
+        distance, size = env.positions[i] - env.positions[j], self.spec["size"]
+        waves = sum(math.cos(distance * self.spec["base"] ** (-2 * f / size)) for f in range(size // 2))
+        return ZERO + waves * self.config.head_dim**-0.5
+
+
+class CABLE(Twin):
+    def bias(self, h, i, j, env):
+        total = ZERO
+        for t in range(j + 1, i + 1):
+            total = total - (1 + (env.p["step.weight"][h] @ env.x[t] + env.p["step.bias"][h]).exp()).log()
+        return total
+
+
+class Shaw(Twin):
+    def bias(self, h, i, j, env):
+        distance = min(env.positions[i] - env.positions[j], self.spec["max_distance"])
+        return env.q[h][i] @ env.p["weight"][distance] * self.config.head_dim**-0.5
+
+
+class TransformerXL(Twin):
+    def query(self, q, position, env, h):
+        return q + env.p["u"][h]
+
+    def bias(self, h, i, j, env):
+        size, distance = self.config.hidden_size, env.positions[i] - env.positions[j]
+        wave = []
+        for c in range(size):
+            angle = distance / self.spec["base"] ** (2 * (c // 2) / size)
+            wave.append(math.sin(angle) if c % 2 == 0 else math.cos(angle))
+        relative = env.p["weight"][h] @ torch.tensor(wave, dtype=torch.float64)
+        content = env.q[h][i] - env.p["u"][h]
+        return (content + env.p["v"][h]) @ relative * self.config.head_dim**-0.5
+
+
+class DAPE(Twin):
+    def bias(self, h, i, j, env):
+        heads = range(self.config.num_attention_heads)
+        own = {name.removeprefix("base."): value for name, value in env.p.items()}
+        inner = Env(own, env.x, env.positions, self.config)
+        base = [KERPLE({}, self.config).bias(g, i, j, inner) for g in heads]
+        x = torch.stack([env.content(g, i, j) for g in heads] + base)
+        hidden = env.p["hidden.weight"] @ x + env.p["hidden.bias"]
+        hidden = torch.stack([v if v > 0 else 0.01 * v for v in hidden])
+        return base[h] + env.p["out.weight"][h] @ hidden + env.p["out.bias"][h]
+
+
 TWINS = {
     "none": Twin,
     "learned": Learned,
     "sinusoidal": Sinusoidal,
-    "rope": RoPE,
+    "rope": ScaledRoPE,
+    "rope_linear": LinearRoPE,
+    "rope_ntk": NTK,
     "rope_dynamic_ntk": DynamicNTK,
+    "rope_yarn": YaRN,
+    "rope_longrope": LongRoPE,
+    "rope_llama3": Llama3,
+    "xpos": XPos,
+    "rove": RoVE,
     "alibi": ALiBi,
     "t5": T5,
+    "clipped": Clipped,
+    "kerple": KERPLE,
     "fire": FIRE,
+    "sandwich": Sandwich,
+    "shaw": Shaw,
+    "transformer_xl": TransformerXL,
     "forgetting_gate": ForgettingGate,
+    "cable": CABLE,
     "cope": CoPE,
+    "dape": DAPE,
 }
+
+
+def scaled_logits(spec, p, logits, i, h):
+    """A logit scale's twin: one row of logits, of the query with index i."""
+    name = spec["name"]
+    if name == "none":
+        return logits
+    if name == "fixed":
+        return logits * spec["factor"]
+    if name == "log_n":
+        return logits * p["scale"][h] * math.log(i + 1)
+    if name == "entropy":
+        weights = logits.exp() / logits.exp().sum()
+        entropy = -sum(w * w.log() for w in weights)
+        if entropy <= 0.5:
+            return logits
+        beta = sum(c * entropy ** (4 - n) for n, c in enumerate([-0.037, 0.481, -2.3, 4.917, -1.791]))
+        return logits * max(beta, 1 + ZERO)
+    raise KeyError(name)
 
 
 class Env:
@@ -179,22 +371,24 @@ def naive_logits(model, tokens, positions=None):
     for n in range(config.num_hidden_layers):
         prefix = f"model.layers.{n}.self_attn."
         own = part(prefix + "position_encoding.") or shared
-        x = _layer(twins[n], part(prefix), own, x, positions, config)
+        x = _layer(twins[n], part(prefix), own, x, positions, config, config.per_layer("logit_scale")[n])
     return torch.stack([state["lm_head.weight"] @ v for v in x])
 
 
-def _layer(twin, weights, p, x, positions, config):
-    env, L, K = Env(p, x, positions, config), len(x), config.head_dim
-    group = config.num_attention_heads // config.num_key_value_heads
-    outs = [[] for _ in range(L)]
-    for h in range(config.num_attention_heads):
-        g = h // group
-        project = lambda name, row, head: weights[f"{name}.weight"][head * K : (head + 1) * K] @ row  # noqa: E731
+def _layer(twin, weights, p, x, positions, config, scale):
+    env, L, K, heads = Env(p, x, positions, config), len(x), config.head_dim, config.num_attention_heads
+    group = heads // config.num_key_value_heads
+    outs, v = [[] for _ in range(L)], {}
+    project = lambda name, row, head: weights[f"{name}.weight"][head * K : (head + 1) * K] @ row  # noqa: E731
+    for h in range(heads):
         env.q[h] = [twin.query(project("q_proj", x[i], h), positions[i], env, h) for i in range(L)]
-        env.k[h] = [twin.key(project("k_proj", x[j], g), positions[j], env, h) for j in range(L)]
-        v = [twin.value(project("v_proj", x[j], g), positions[j], env, h) for j in range(L)]
+        env.k[h] = [twin.key(project("k_proj", x[j], h // group), positions[j], env, h) for j in range(L)]
+        v[h] = [twin.value(project("v_proj", x[j], h // group), positions[j], env, h) for j in range(L)]
+    own = {n.removeprefix("logit_scale."): value for n, value in weights.items() if n.startswith("logit_scale.")}
+    for h in range(heads):
         for i in range(L):
             logits = torch.stack([env.content(h, i, j) + twin.bias(h, i, j, env) for j in range(i + 1)])
+            logits = scaled_logits(scale, own, logits, i, h)
             weights_i = logits.exp() / logits.exp().sum()
-            outs[i].append(twin.output(sum(w * v[j] for j, w in enumerate(weights_i)), positions[i], env, h))
+            outs[i].append(twin.output(sum(w * v[h][j] for j, w in enumerate(weights_i)), positions[i], env, h))
     return [x[i] + weights["o_proj.weight"] @ torch.cat(outs[i]) for i in range(L)]

@@ -224,11 +224,11 @@ def test_causal_unless_the_table_says_otherwise(spec):
     later[0, 9:] = later[0, 9:] % 12 + 1
     before, after = (model(r, use_cache=False).logits[0, :9] for r in (row, later))
     close(before, after, atol=1e-6)
-    shorter = model(row[:, :9], use_cache=False).logits[0]
+    shorter = model(row[:, :5], use_cache=False).logits[0]
     if model.model.needs_lengths:
-        assert (shorter - before).abs().max() > 1e-3, "an encoding that depends on the length can't be causal"
+        assert (shorter - before[:5]).abs().max() > 1e-3, "an encoding that depends on the length can't be causal"
     else:
-        close(shorter, before)
+        close(shorter, before[:5])
 
 
 @torch.no_grad()

@@ -93,6 +93,7 @@ class PosGenConfig(PreTrainedConfig):
                 f"This checkpoint was made by hf_posgen {self.posgen_version}, newer than {POSGEN_VERSION}: "
                 "what its config asks for may not be known here."
             )
+        self._refuse_what_cannot_be()
         super().__post_init__(**kwargs)
 
     @property
@@ -111,8 +112,8 @@ class PosGenConfig(PreTrainedConfig):
         spec = getattr(self, field)
         return list(spec) if isinstance(spec, list) else [spec] * self.num_hidden_layers
 
-    def validate_architecture(self):
-        """Sizes divide, choices exist, specs are well formed (called by `strict` at construction)."""
+    def _refuse_what_cannot_be(self):
+        """Sizes divide, choices exist, specs are well formed. Not one of `strict`'s validators, which raise another type."""
         sizes = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "head_dim")
         for name in (*sizes, "num_key_value_heads", "intermediate_size", "max_position_embeddings"):
             if getattr(self, name) < 1:

@@ -2,10 +2,10 @@
 
 from .component import build, resolve_field
 from .encodings_absolute import Learned, NoPE, Sinusoidal
-from .encodings_additive import FIRE, T5, ALiBi
-from .encodings_contextual import CoPE, ForgettingGate
+from .encodings_additive import FIRE, KERPLE, T5, ALiBi, Clipped, Sandwich
+from .encodings_contextual import CABLE, DAPE, CoPE, ForgettingGate, Shaw, TransformerXL
 from .encodings_external import EXTERNAL
-from .encodings_rotary import DynamicNTKRoPE, RoPE
+from .encodings_rotary import DynamicNTKRoPE, LinearRoPE, Llama3RoPE, LongRoPE, NTKRoPE, RoPE, RoVE, XPos, YaRNRoPE
 from .position_encoding import PositionEncoding
 
 KIND = "position_encoding"
@@ -15,12 +15,26 @@ ENCODINGS: dict[str, type[PositionEncoding]] = {
     "learned": Learned,
     "sinusoidal": Sinusoidal,
     "rope": RoPE,
+    "rope_linear": LinearRoPE,
+    "rope_ntk": NTKRoPE,
     "rope_dynamic_ntk": DynamicNTKRoPE,
+    "rope_yarn": YaRNRoPE,
+    "rope_longrope": LongRoPE,
+    "rope_llama3": Llama3RoPE,
+    "xpos": XPos,
+    "rove": RoVE,
     "alibi": ALiBi,
     "t5": T5,
+    "clipped": Clipped,
+    "kerple": KERPLE,
     "fire": FIRE,
+    "sandwich": Sandwich,
+    "shaw": Shaw,
+    "transformer_xl": TransformerXL,
     "forgetting_gate": ForgettingGate,
+    "cable": CABLE,
     "cope": CoPE,
+    "dape": DAPE,
     **EXTERNAL,
 }
 

@@ -8,14 +8,15 @@ from .position_encoding import PositionEncoding, Tokens
 
 
 class NoPE(PositionEncoding):
-    """No positional encoding: order reaches the model through the causal mask alone (Haviv et al. 2022; Kazemnejad et al.
-    2023)."""
+    """No positional encoding: order reaches the model through the causal mask alone (Haviv et al. 2022; Kazemnejad et
+    al. 2023)."""
 
     paper = "2305.19466"
 
 
 class Learned(PositionEncoding):
-    """One trained vector per absolute position, added to the token embeddings (Gehring et al. 2017; Radford et al. 2018).
+    """One trained vector per absolute position, added to the token embeddings (Gehring et al. 2017; Radford et al.
+    2018).
 
     The table has `max_position_embeddings` rows, drawn with standard deviation `std`; past its end the config's
     `out_of_range` decides: "error" raises `ValueError` before the look-up.
@@ -47,7 +48,8 @@ class Learned(PositionEncoding):
 
 
 class Sinusoidal(PositionEncoding):
-    """Fixed sines and cosines of the absolute position, added to the token embeddings (Vaswani et al. 2017, section 3.5).
+    """Fixed sines and cosines of the absolute position, added to the token embeddings (Vaswani et al. 2017, section
+    3.5).
 
     Channels 2f and 2f + 1 hold the sine and cosine of position · base^(-2f / D), times `scale`.
     """

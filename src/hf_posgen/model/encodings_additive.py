@@ -6,13 +6,14 @@ import torch
 from torch import nn
 from transformers import initialization as init
 
-from .attention_bias import ByDistance, Pairwise, Rows, relative
+from .attention_bias import ByDistance, Columns, Pairwise, Rows, relative
+from .encodings_absolute import exact_angles, inverse_frequencies
 from .position_encoding import PositionEncoding, Tokens
 
 
 class ALiBi(PositionEncoding):
-    """Attention with linear biases (Press et al. 2021, section 3): each head adds -slope · distance, after the scaling by
-    1/√K.
+    """Attention with linear biases (Press et al. 2021, section 3): each head adds -slope · distance, after the scaling
+    by 1/√K.
 
     slopes: "paper" (2^(-8h/H) for a power of two; otherwise the next smaller power's, then every other one of the next
     larger's), "geometric" (2^(-8h/H) for any H), or "learned" (positive, starting at the paper's).
@@ -54,8 +55,8 @@ def paper_slopes(heads: int) -> list[float]:
 
 
 class T5(PositionEncoding):
-    """T5's relative bias (Raffel et al. 2019, section 2.1): a trained number per head and bucket of distance, shared by all
-    layers; half of the buckets hold one distance each, the rest grow logarithmically up to `max_distance`.
+    """T5's relative bias (Raffel et al. 2019, section 2.1): a trained number per head and bucket of distance, shared
+    by all layers; half of the buckets hold one distance each, the rest grow logarithmically up to `max_distance`.
     """
 
     paper = "1910.10683"
@@ -83,8 +84,8 @@ class T5(PositionEncoding):
 
 
 class FIRE(PositionEncoding):
-    """Functional interpolation (Li et al. 2023, equations 7 to 9): an MLP of ψ(distance) / ψ(max(L, query position)), with
-    ψ(x) = log(1 + |c| x), gives each head's bias. c and the threshold L (in tokens) are trained.
+    """Functional interpolation (Li et al. 2023, equations 7 to 9): an MLP of ψ(distance) / ψ(max(L, query position)),
+    with ψ(x) = log(1 + |c| x), gives each head's bias. c and the threshold L (in tokens) are trained.
     """
 
     paper = "2310.04418"
@@ -117,3 +118,84 @@ class FIRE(PositionEncoding):
         hidden = nn.functional.relu(nn.functional.linear(x, self.hidden.weight.to(dtype), self.hidden.bias.to(dtype)))
         out = nn.functional.linear(hidden, self.out.weight.to(dtype), self.out.bias.to(dtype))
         return out.permute(0, 3, 1, 2)
+
+
+class Clipped(PositionEncoding):
+    """A free trained number per head and distance, the last one for all that is farther (clipped relative bias; Raffel
+    et al. 2019 without buckets). `distances` is how many are told apart, in tokens."""
+
+    paper = "1910.10683"
+
+    def __init__(self, config, *, distances: int = 16, std: float = 0.02):
+        super().__init__(config)
+        if distances < 1:
+            raise ValueError(f"distances is {distances}; it must be at least 1")
+        self.distances, self.std = distances, std
+        self.weight = nn.Parameter(torch.empty(config.num_attention_heads, distances))
+
+    def reset_parameters(self) -> None:
+        init.normal_(self.weight, std=self.std)
+
+    def bias(self, queries: Tokens, keys: Tokens):
+        weight = self.weight.to(queries.dtype)
+        return ByDistance(lambda distance: weight[:, distance.clamp(max=self.distances - 1)])
+
+
+class KERPLE(PositionEncoding):
+    """Kernelized relative bias (Chi et al. 2022, equations 4 and 5): form "log": -r1 · log(1 + r2 · distance); form
+    "power": -r1 · distance^r2. r1 > 0 and r2 (log: > 0; power: in (0, 2)) are trained per head, positive by
+    construction, and start at the values given.
+    """
+
+    paper = "2205.09921"
+    shared = False
+
+    def __init__(self, config, *, form: str = "log", r1: float = 1.0, r2: float = 1.0):
+        super().__init__(config)
+        if form not in ("log", "power"):
+            raise ValueError(f"form is {form!r}; allowed: log, power")
+        if r1 <= 0 or r2 <= 0 or (form == "power" and r2 >= 2):
+            raise ValueError(f"r1 {r1} and r2 {r2} must be positive, and r2 below 2 for the power form")
+        self.form, self.start = form, (r1, r2)
+        self.raw_r1 = nn.Parameter(torch.empty(config.num_attention_heads))
+        self.raw_r2 = nn.Parameter(torch.empty(config.num_attention_heads))
+
+    def reset_parameters(self) -> None:
+        r1, r2 = self.start
+        init.constant_(self.raw_r1, math.log(r1))
+        init.constant_(self.raw_r2, math.log(r2) if self.form == "log" else math.log(r2 / (2 - r2)))
+
+    def bias(self, queries: Tokens, keys: Tokens):
+        r1, raw = self.raw_r1.to(queries.dtype).exp(), self.raw_r2.to(queries.dtype)
+        r2 = raw.exp() if self.form == "log" else 2 * raw.sigmoid()
+
+        def at(distance: torch.Tensor) -> torch.Tensor:
+            a, b = (r.reshape(-1, *[1] * distance.ndim) for r in (r1, r2))
+            d = distance.to(queries.dtype)
+            if self.form == "log":
+                return -a * torch.log1p(b * d)
+            return -a * torch.where(d > 0, d.clamp(min=1) ** b, 0.0)
+
+        return ByDistance(at)
+
+
+class Sandwich(PositionEncoding):
+    """Sandwich (Chi et al. 2023, equation 5): Σ_f cos(distance · 10000^(-2f / size)), f = 0 .. size/2 - 1, the part of the
+    sinusoidal encoding's inner product that depends on positions alone, with the logits' scaling 1/√K (reconstructed).
+    `size` is the inner dimension.
+    """
+
+    paper = "2212.10356"
+
+    def __init__(self, config, *, size: int = 128, base: float = 10000.0):
+        super().__init__(config)
+        if size < 2 or size % 2:
+            raise ValueError(f"Sandwich's size is {size}; it must be even and at least 2")
+        self.size, self.base = size, base
+
+    def bias(self, queries: Tokens, keys: Tokens):
+        def waves(tokens: Tokens) -> torch.Tensor:
+            angles = exact_angles(tokens.positions_BL, inverse_frequencies(self.size, self.base))
+            return torch.cat([angles.cos(), angles.sin()], -1).to(queries.dtype)[:, None]
+
+        return Columns(waves(queries) * self.config.head_dim**-0.5, waves(keys))

@@ -1,5 +1,7 @@
 """Encodings that rotate queries and keys, so that a logit depends on the offset alone."""
 
+import math
+
 import torch
 
 from .encodings_absolute import exact_angles, inverse_frequencies
@@ -11,37 +13,41 @@ class RoPE(PositionEncoding):
 
     base: the geometric grid is base^(-2f / rotated channels), in radians per token.
     share: share of the head's channels that rotate (partial rotary, GPT-NeoX); the rest passes untouched.
+    p: share of the frequencies that are kept, the highest; the others are 0 (p-RoPE, Barbero et al. 2024, 2410.06205;
+    the
+        "proportional" type of other libraries).
     grid: "geometric", or "linear": frequencies n/n, (n-1)/n, ..., 1/n for n pairs.
     Pairs are (c, c + half), as in Llama. Raises `ValueError` where the rotated part is odd or empty.
     """
 
     paper = "2104.09864"
+    amplitude = 1.0  # multiplies the rotated queries and keys, each
 
-    def __init__(self, config, *, base: float = 10000.0, share: float = 1.0, grid: str = "geometric"):
+    def __init__(self, config, *, base: float = 10000.0, share: float = 1.0, p: float = 1.0, grid: str = "geometric"):
         super().__init__(config)
-        self.base, self.share, self.grid = base, share, grid
+        self.base, self.share, self.p, self.grid = base, share, p, grid
         self.rotated = int(config.head_dim * share)
         if self.rotated < 2 or self.rotated % 2 or share > 1:
             raise ValueError(
                 f"RoPE rotates pairs of channels: head_dim {config.head_dim} with share {share} rotates "
                 f"{self.rotated} channels; it must be an even number from 2 to head_dim"
             )
-        if grid not in ("geometric", "linear"):
-            raise ValueError(f"grid is {grid!r}; allowed: geometric, linear")
+        if grid not in ("geometric", "linear") or not 0 <= p <= 1:
+            raise ValueError(f"grid is {grid!r} and p is {p}; allowed: geometric or linear, and 0 to 1")
 
     def frequencies(self) -> torch.Tensor:
         """(rotated / 2,) in radians per token, float64."""
-        if self.grid == "linear":
-            n = self.rotated // 2
-            return torch.arange(n, 0, -1, dtype=torch.float64) / n
-        return inverse_frequencies(self.rotated, self.base)
+        n = self.rotated // 2
+        linear = torch.arange(n, 0, -1, dtype=torch.float64) / n
+        grid = linear if self.grid == "linear" else inverse_frequencies(self.rotated, self.base)
+        return torch.where(torch.arange(n) < int(self.p * n), grid, 0.0)
 
     def angles(self, tokens: Tokens) -> torch.Tensor:
         """(B, L, rotated / 2) in radians."""
         return exact_angles(tokens.positions_BL, self.frequencies())
 
     def tables(self, queries: Tokens, keys: Tokens) -> tuple[torch.Tensor, ...]:
-        return cos_sin(self.angles(queries), queries.dtype)
+        return cos_sin(self.angles(queries), queries.dtype, self.amplitude)
 
     def query(self, q_BHLK: torch.Tensor, tokens: Tokens, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
         return rotate(q_BHLK, cos, sin)
@@ -49,28 +55,197 @@ class RoPE(PositionEncoding):
     key = query
 
 
-class DynamicNTKRoPE(RoPE):
-    """Dynamic NTK-aware scaling (Peng et al. 2023, appendix B.2): the base grows with the document once it is longer than
-    the original length n (`max_position_embeddings`): base · (factor · length / n - factor + 1)^(r / (r - 2)) for r
-    rotated channels.
+class LinearRoPE(RoPE):
+    """Position interpolation (Chen et al. 2023, equation 4): every frequency divided by `factor`."""
+
+    paper = "2306.15595"
+
+    def __init__(self, config, *, base: float = 10000.0, share: float = 1.0, factor: float = 4.0):
+        super().__init__(config, base=base, share=share)
+        self.factor = factor
+
+    def frequencies(self) -> torch.Tensor:
+        return super().frequencies() / self.factor
+
+
+class NTKRoPE(LinearRoPE):
+    """NTK-aware scaling (Peng et al. 2023, definition 1): base · factor^(r / (r - 2)) for r rotated channels, so that
+    the lowest frequency is divided by `factor` and the highest is kept."""
+
+    paper = "2309.00071"
+
+    def frequencies(self) -> torch.Tensor:
+        if self.rotated < 4:
+            raise ValueError(f"NTK-aware scaling needs at least 4 rotated channels, not {self.rotated}")
+        return inverse_frequencies(self.rotated, self.base * self.factor ** (self.rotated / (self.rotated - 2)))
+
+
+class YaRNRoPE(RoPE):
+    """YaRN (Peng et al. 2023, section 3.4): frequencies that turn more than `beta_fast` times within the original
+    length (`max_position_embeddings`) are kept, those below `beta_slow` turns are divided by `factor`, a ramp between;
+    queries and keys are multiplied by `attention_factor` (None: 0.1 ln(factor) + 1).
+    """
+
+    paper = "2309.00071"
+
+    def __init__(
+        self,
+        config,
+        *,
+        base: float = 10000.0,
+        share: float = 1.0,
+        factor: float = 4.0,
+        beta_fast: float = 32.0,
+        beta_slow: float = 1.0,
+        attention_factor: float | None = None,
+    ):
+        super().__init__(config, base=base, share=share)
+        self.factor, self.beta_fast, self.beta_slow = factor, beta_fast, beta_slow
+        self.amplitude = 0.1 * math.log(factor) + 1 if attention_factor is None else attention_factor
+
+    def frequencies(self) -> torch.Tensor:
+        def pair_with(turns: float) -> float:
+            original = self.config.max_position_embeddings
+            return self.rotated * math.log(original / (turns * 2 * math.pi)) / (2 * math.log(self.base))
+
+        low = max(math.floor(pair_with(self.beta_fast)), 0)
+        high = min(math.ceil(pair_with(self.beta_slow)), self.rotated - 1)
+        pairs = torch.arange(self.rotated // 2, dtype=torch.float64)
+        ramp = ((pairs - low) / max(high - low, 1e-3)).clamp(0, 1)
+        plain = super().frequencies()
+        return plain / self.factor * ramp + plain * (1 - ramp)
+
+
+class Llama3RoPE(RoPE):
+    """Llama 3.1's scaling (Dubey et al. 2024; formulas reconstructed from its release): wavelengths shorter than
+    original length / `high_freq_factor` are kept, longer than original length / `low_freq_factor` are stretched by
+    `factor`, blended between. The original length is `max_position_embeddings`.
+    """
+
+    paper = "2407.21783"
+
+    def __init__(
+        self,
+        config,
+        *,
+        base: float = 10000.0,
+        share: float = 1.0,
+        factor: float = 4.0,
+        low_freq_factor: float = 1.0,
+        high_freq_factor: float = 4.0,
+    ):
+        super().__init__(config, base=base, share=share)
+        self.factor, self.low, self.high = factor, low_freq_factor, high_freq_factor
+
+    def frequencies(self) -> torch.Tensor:
+        plain = super().frequencies()
+        turns = self.config.max_position_embeddings * plain / (2 * math.pi)  # within the original length
+        kept = ((turns - self.low) / (self.high - self.low)).clamp(0, 1)
+        return plain * kept + plain / self.factor * (1 - kept)
+
+
+class LongRoPE(RoPE):
+    """LongRoPE (Ding et al. 2024, section 3): each frequency divided by a searched factor of its own, `short_factor`
+    up to the original length (`max_position_embeddings`) and `long_factor` beyond; queries and keys are multiplied by
+    `attention_factor` (None: √(1 + ln(factor) / ln(original length))). None for the lists: 1 each, and `factor` each.
+    """
+
+    paper = "2402.13753"
+    depends_on_length = True
+
+    def __init__(
+        self,
+        config,
+        *,
+        base: float = 10000.0,
+        share: float = 1.0,
+        factor: float = 4.0,
+        short_factor: list | None = None,
+        long_factor: list | None = None,
+        attention_factor: float | None = None,
+    ):
+        super().__init__(config, base=base, share=share)
+        pairs, original = self.rotated // 2, config.max_position_embeddings
+        self.short, self.long = short_factor or [1.0] * pairs, long_factor or [factor] * pairs
+        for name, given in (("short_factor", self.short), ("long_factor", self.long)):
+            if len(given) != pairs:
+                raise ValueError(f"{name} lists {len(given)} numbers; {pairs} frequencies rotate")
+        formula = math.sqrt(1 + math.log(factor) / math.log(original)) if factor > 1 and original > 1 else 1.0
+        self.amplitude = formula if attention_factor is None else attention_factor
+
+    def angles(self, tokens: Tokens) -> torch.Tensor:
+        plain = super().frequencies()
+        factors = torch.tensor([self.short, self.long], dtype=torch.float64)
+        beyond = (tokens.lengths_BL > self.config.max_position_embeddings).long()
+        return tokens.positions_BL.double()[..., None] * (plain / factors).to(beyond.device)[beyond]
+
+
+class DynamicNTKRoPE(LinearRoPE):
+    """Dynamic NTK-aware scaling (Peng et al. 2023, appendix B.2): the base grows with the document once it is longer
+    than the original length n (`max_position_embeddings`): base · (factor · length / n - factor + 1)^(r / (r - 2)) for
+    r rotated channels.
     """
 
     paper = "2309.00071"
     depends_on_length = True
 
-    def __init__(self, config, *, base: float = 10000.0, share: float = 1.0, factor: float = 4.0):
-        super().__init__(config, base=base, share=share)
-        self.factor = factor
-        if self.rotated < 4:
-            raise ValueError(f"dynamic NTK needs at least 4 rotated channels, not {self.rotated}")
-
     def angles(self, tokens: Tokens) -> torch.Tensor:
         original, rotated = self.config.max_position_embeddings, self.rotated
+        if rotated < 4:
+            raise ValueError(f"dynamic NTK needs at least 4 rotated channels, not {rotated}")
         length = tokens.lengths_BL.double().clamp(min=original)
         growth = (self.factor * length / original - (self.factor - 1)) ** (rotated / (rotated - 2))
         exponents = torch.arange(0, rotated, 2, dtype=torch.float64, device=length.device) / rotated
         frequencies = (self.base * growth)[..., None] ** -exponents
         return tokens.positions_BL.double()[..., None] * frequencies
+
+
+class XPos(RoPE):
+    """xPos (Sun et al. 2022, equations 8 to 12): RoPE whose pair f also decays as ζ_f^(distance / scale_base),
+    ζ_f = (f / (pairs) + gamma) / (1 + gamma): queries grow by it, keys shrink.
+
+    Unlike the paper, which centres each sequence by its own length, the centre is a constant position, or cached keys
+    would be wrong; exponents are cut at ±60, so that nothing overflows: exact for positions within 48 · scale_base of
+    the centre.
+    """
+
+    paper = "2212.10554"
+
+    def __init__(
+        self, config, *, base: float = 10000.0, gamma: float = 0.4, scale_base: float = 512.0, centre: int = 0
+    ):
+        super().__init__(config, base=base)
+        self.gamma, self.scale_base, self.centre = gamma, scale_base, centre
+
+    def tables(self, queries: Tokens, keys: Tokens) -> tuple[torch.Tensor, ...]:
+        angles = self.angles(queries)
+        pairs = self.rotated // 2
+        zeta = (torch.arange(pairs, dtype=torch.float64, device=angles.device) / pairs + self.gamma) / (1 + self.gamma)
+        steps = (queries.positions_BL.to(angles) - self.centre) / self.scale_base
+        exponent = (steps[..., None] * zeta.log()).clamp(-60, 60)
+        grow, shrink = exponent.exp(), (-exponent).exp()
+        waves = (angles.cos() * grow, angles.sin() * grow, angles.cos() * shrink, angles.sin() * shrink)
+        return tuple(wave.to(queries.dtype)[:, None] for wave in waves)
+
+    def query(self, q_BHLK, tokens, cos_q, sin_q, cos_k, sin_k):
+        return rotate(q_BHLK, cos_q, sin_q)
+
+    def key(self, k_BHLK, tokens, cos_q, sin_q, cos_k, sin_k):
+        return rotate(k_BHLK, cos_k, sin_k)
+
+
+class RoVE(RoPE):
+    """Rotary values (reconstructed): beside queries and keys, values turn by their own position and the average is
+    turned back by the query's, so that what is moved depends on the offset too: o_i = Σ a_ij R(j - i) v_j.
+    """
+
+    paper = None
+
+    def value(self, v_BHLK: torch.Tensor, tokens: Tokens, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
+        return rotate(v_BHLK, cos, sin)
+
+    def output(self, o_BHLK: torch.Tensor, tokens: Tokens, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
+        return rotate(o_BHLK, cos, -sin)
 
 
 def cos_sin(angles: torch.Tensor, dtype: torch.dtype, amplitude: float = 1.0) -> tuple[torch.Tensor, torch.Tensor]:

@@ -31,7 +31,45 @@ class Shifted(Sequential):
         return index_BL + shift
 
 
-SAMPLERS = {"sequential": Sequential, "shifted": Shifted}
+class Randomized(Sequential):
+    """A sorted draw without replacement from 0..`maximum` - 1, one for each row (Ruoss et al. 2023, 2305.16843,
+    section 3).
+
+    A packed row draws once, and each document takes the positions its indices name. Raises `ValueError` for a sequence
+    longer than `maximum`.
+    """
+
+    def __init__(self, config, *, maximum: int = 2048):
+        super().__init__(config)
+        self.maximum = maximum
+
+    def __call__(self, index_BL: torch.Tensor) -> torch.Tensor:
+        rows, length = index_BL.shape
+        if length > self.maximum:
+            raise ValueError(f"a sequence of {length} tokens can't draw from {self.maximum} positions: raise maximum")
+        noise = torch.rand(rows, self.maximum, device=index_BL.device)
+        return noise.topk(length, dim=-1).indices.sort(-1).values.gather(-1, index_BL)
+
+
+class Skipwise(Sequential):
+    """Positional skip-wise training (Zhu et al. 2023, 2309.10400, section 3): the sequence is cut at a random place
+    and what follows is moved on by a random gap, so that the last position is uniform up to `maximum` - 1.
+    """
+
+    def __init__(self, config, *, maximum: int = 2048):
+        super().__init__(config)
+        self.maximum = maximum
+
+    def __call__(self, index_BL: torch.Tensor) -> torch.Tensor:
+        rows, length = index_BL.shape
+        if length > self.maximum:
+            raise ValueError(f"a sequence of {length} tokens does not fit {self.maximum} positions: raise maximum")
+        cut = torch.randint(1, max(2, length), (rows, 1), device=index_BL.device)
+        gap = torch.randint(self.maximum - length + 1, (rows, 1), device=index_BL.device)
+        return index_BL + torch.where(index_BL >= cut, gap, 0)
+
+
+SAMPLERS = {"sequential": Sequential, "shifted": Shifted, "randomized": Randomized, "skipwise": Skipwise}
 
 
 def build_sampler(spec, config):

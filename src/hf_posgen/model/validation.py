@@ -33,8 +33,8 @@ def complete_config(config) -> None:
 def bias_kind(encoding: PositionEncoding) -> str | None:
     """The kind of bias an encoding adds, asked of the encoding itself on four tokens."""
     device = next((parameter.device for parameter in encoding.parameters()), torch.device("cpu"))
-    x = torch.zeros(1, 4, encoding.config.hidden_size, device=device)
-    with torch.no_grad():
+    with torch.no_grad(), device:  # models are also built where tensors have no data
+        x = torch.zeros(1, 4, encoding.config.hidden_size)
         context = build_context(x, None, None, None, None, None, encoding.depends_on_length)
         bias = encoding.bias(*context.with_hidden(x, encoding, None))
     return None if bias is None else bias.kind
