@@ -38,7 +38,7 @@ def test_refused_at_construction(fields, words):
         ("ropee", ["unknown position_encoding 'ropee'", "did you mean 'rope'", "alibi"]),
         ({"name": "rope", "bas": 3.0}, ["'bas'", "did you mean 'base'", "grid"]),
         ({"name": "alibi", "slopes": "steep"}, ["steep", "paper, geometric, learned"]),
-        ({"name": "rope", "share": 0.3}, ["head_dim 8", "share 0.3"]),
+        ({"name": "rope", "share": 0.4}, ["head_dim 8", "share 0.4", "3 channels"]),
         ({"name": "rope_longrope", "long_factor": [1.0]}, ["long_factor lists 1", "4 frequencies"]),
     ],
 )

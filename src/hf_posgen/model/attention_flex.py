@@ -30,11 +30,11 @@ def _score_mod(call, factor):
     longest = k_at.shape[1] if call.keys.sequential else int(q_at.max()) + 1
     table_HN = call.bias.at(torch.arange(longest, device=q_at.device)).contiguous()
 
+    scale_BHL = None if factor is None else factor[..., 0].expand(*call.q.shape[:3]).contiguous()
+
     def score_mod(score, b, h, row, column):
         bias = table_HN[h, (q_at[b, row] - k_at[b, column]).clamp(min=0)]
-        return score + (
-            bias if factor is None else bias * factor.expand(call.q.shape[0], call.q.shape[1], -1, 1)[b, h, row, 0]
-        )
+        return score + (bias if scale_BHL is None else bias * scale_BHL[b, h, row])
 
     return score_mod
 

@@ -16,6 +16,7 @@ from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 from .configuration_posgen import PosGenConfig
 from .context import build_context
 from .encoding_registry import ENCODINGS, build_encoding
+from .external import carry_external
 from .logit_scale import LogitScale
 from .mixer_registry import build_mixer
 from .mixer_softmax import SoftmaxAttention
@@ -87,6 +88,11 @@ class PosGenPreTrainedModel(PreTrainedModel):
     def __init__(self, config: PosGenConfig, *args, **kwargs):
         complete_config(config)
         super().__init__(config, *args, **kwargs)
+
+    def save_pretrained(self, save_directory, *args, **kwargs):
+        """As in transformers; a third party's encoding travels along. Raises `ValueError` where its file can't."""
+        super().save_pretrained(save_directory, *args, **kwargs)
+        carry_external(self.config, save_directory)
 
     @torch.no_grad()
     def _init_weights(self, module):
