@@ -1,47 +1,61 @@
-"""Publishing against the stand-in Hub, and reading back as a stranger would."""
+"""Publishing against the stand-in Hub, with faults injected, and reading back as a stranger would."""
 
+import json
 import os
 import shutil
 import subprocess
 import sys
 import textwrap
+import traceback
 from pathlib import Path
 
 import pytest
 import torch
 
-from hf_posgen import hub as hub_module
+from hf_posgen import hub_files
 from hf_posgen.hub import BackgroundPush, PushError, push, push_dataset
+from hf_posgen.hub_files import MODEL, RECORD, freeze
 
-from .standin_hub import READ, WRITE, StandInHub
+from .standin_hub import OTHER, READ, WRITE, hub_fixture  # noqa: F401
 
 REPO = "tester/posgen-rope"
 
 
 @pytest.fixture
-def hub(monkeypatch, tmp_path):
-    monkeypatch.setattr(hub_module, "FIRST_WAIT", 0.01)
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_DISABLE_XET", True, raising=False)
-    monkeypatch.setenv("HF_HUB_DISABLE_XET", "1")
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "cache"))
-    server = StandInHub()
-    yield server
-    server.close()
+def run(finished_run, tmp_path):
+    return Path(shutil.copytree(finished_run, tmp_path / "rope-seed0"))
 
 
 @pytest.fixture
-def run(finished_run, tmp_path):
-    copy = tmp_path / "run"
-    shutil.copytree(finished_run, copy)
-    return copy
+def waits(monkeypatch):
+    """The waits between tries, which take no time."""
+    found = []
+    monkeypatch.setattr("time.sleep", found.append)
+    return found
 
 
-def send(run, hub, **options):
-    return push(run, REPO, **{"token": WRITE, "endpoint": hub.url} | options)
+def send(run, hub, repo_id=REPO, **options):
+    return push(run, repo_id, **{"token": WRITE, "endpoint": hub.endpoint} | options)
 
 
-def stranger(hub, code: str, tmp_path: Path) -> str:
-    """Run code in a process that can't import hf_posgen, from an empty folder, with an empty cache."""
+def titles(hub, revision="main", repo_id=REPO):
+    return [commit.title for commit in hub.repo(repo_id).history(revision)]
+
+
+def python(code: str, env: dict, cwd: Path) -> str:
+    """Run code in another process; its output."""
+    cwd.mkdir(exist_ok=True)
+    env = {key: value for key, value in os.environ.items() if not key.startswith("HF_")} | env
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    done = subprocess.run(
+        command, env=env | {"OMP_NUM_THREADS": "1"}, cwd=cwd, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout + done.stderr
+
+
+def stranger(hub, code: str, home: Path) -> str:
+    """Run code where hf_posgen can't be imported, without a token, with an empty cache, in an empty folder."""
     guard = """
     import sys
     class Nobody:
@@ -49,175 +63,439 @@ def stranger(hub, code: str, tmp_path: Path) -> str:
             if name.partition(".")[0] == "hf_posgen":
                 raise ImportError("hf_posgen is not installed here")
     sys.meta_path.insert(0, Nobody())
+    try:
+        import hf_posgen
+    except ImportError:
+        pass
+    else:
+        raise SystemExit("hf_posgen can be imported")
     """
-    home = tmp_path / "stranger"
-    home.mkdir()
-    environment = {**os.environ, "HF_ENDPOINT": hub.url, "HF_HUB_DISABLE_XET": "1", "HF_HOME": str(home), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(guard) + textwrap.dedent(code)],
-        env=environment,
-        cwd=home,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    return done.stdout
+    return python(textwrap.dedent(guard) + textwrap.dedent(code), hub.environment(home), home)
 
 
-def test_a_stranger_loads_it_bit_equal(run, hub, tmp_path):
-    url = send(run, hub)
-    files = hub.files(REPO)
-    assert url.startswith(hub.url) and "model.safetensors" in files and "modeling_posgen.py" in files
-    assert not any(name.startswith("state/") for name in files)
-    card = files["README.md"].decode()
-    for word in ("library_name: transformers", "pipeline_tag: text-generation", "- hf_posgen", "model-index:", REPO):
-        assert word in card
-    assert any(name.startswith(".eval_results/") for name in files)
+# What arrives
+
+
+def test_a_stranger_loads_model_checkpoint_and_tokenizer_bit_equal(run, hub, tmp_path):
+    assert send(run, hub) == f"{hub.endpoint}/{REPO}"
     code = f"""
     import torch
     from transformers import AutoConfig, AutoModel, AutoModelForCausalLM, AutoTokenizer
     name = {REPO!r}
-    model = AutoModelForCausalLM.from_pretrained(name, trust_remote_code=True).eval()
-    AutoModel.from_pretrained(name, trust_remote_code=True)
-    AutoConfig.from_pretrained(name, trust_remote_code=True)
     tokenizer = AutoTokenizer.from_pretrained(name)
     ids = tokenizer("1 2 3 4 5 6 7", return_tensors="pt").input_ids
-    torch.save(model(ids).logits.detach(), {str(tmp_path / "logits.pt")!r})
-    model.save_pretrained("again")
-    again = AutoModelForCausalLM.from_pretrained("again", trust_remote_code=True).eval()
-    assert torch.equal(again(ids).logits, model(ids).logits)
-    print(type(model).__module__)
+    model = AutoModelForCausalLM.from_pretrained(name, trust_remote_code=True).eval()
+    early = AutoModelForCausalLM.from_pretrained(name, revision="step-000010", trust_remote_code=True).eval()
+    AutoModel.from_pretrained(name, trust_remote_code=True)
+    assert AutoConfig.from_pretrained(name, trust_remote_code=True).model_type == "posgen"
+    assert "transformers_modules" in type(model).__module__
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(1)  # as a fine-tune would leave it: saved again with its code, it loads again
+        model.save_pretrained("again")
+        again = AutoModelForCausalLM.from_pretrained("again", trust_remote_code=True).eval()
+        logits = [one(ids).logits for one in (model, early, again)]
+    torch.save((ids, *logits), {str(tmp_path / "seen.pt")!r})
     """
-    assert "transformers_modules" in stranger(hub, code, tmp_path)
+    stranger(hub, code, tmp_path / "stranger")
     from transformers import AutoModelForCausalLM
 
-    ours = AutoModelForCausalLM.from_pretrained(run).eval()
-    assert torch.equal(torch.load(tmp_path / "logits.pt"), ours(torch.arange(1, 8)[None]).logits)
+    ids, theirs, early, again = torch.load(tmp_path / "seen.pt")
+    assert ids.tolist() == [[1, 2, 3, 4, 5, 6, 7]]
+    with torch.no_grad():
+        ours = AutoModelForCausalLM.from_pretrained(run).eval()(ids).logits
+        step = AutoModelForCausalLM.from_pretrained(run / "state" / "step-000010" / "model").eval()(ids).logits
+    assert torch.equal(theirs, ours) and torch.equal(again, ours)
+    assert torch.equal(early, step) and not torch.equal(early, ours)
 
 
-def test_checkpoints_become_branches(run, hub):
+def test_what_travels_and_in_how_many_commits(run, hub):
+    (run / "figures").mkdir()
+    (run / "figures" / "curve.png").write_bytes(b"png")
+    (run / "notes.txt").write_text("not for publication")
     send(run, hub)
-    steps = sorted(p.name for p in (run / "state").glob("step-*"))
-    heads = hub.repos["models", REPO].heads
-    assert steps and all(step in heads and "model.safetensors" in hub.files(REPO, step) for step in steps)
+    files = hub.repo(REPO).files()
+    expected = {"config.json", "model.safetensors", "modeling_posgen.py", "tokenizer.json", "generation_config.json"}
+    expected |= {"run.yaml", "train.jsonl", "results.jsonl", "figures/curve.png", "README.md", ".gitattributes"}
+    assert expected <= set(files) and any(path.startswith(".eval_results/") for path in files)
+    assert not any(path.startswith("state/") or path == "notes.txt" for path in files)
+    assert files["model.safetensors"] == (run / "model.safetensors").read_bytes()
+    assert "figures/curve.png" in files["README.md"].decode()
+    assert titles(hub) == ["Add rope-seed0", "initial commit"]
+    assert not (run / "README.md").exists(), "a push leaves the run folder as it was"
 
 
-def test_repeating_changes_nothing(run, hub):
-    first = send(run, hub)
-    commits = len(hub.repos["models", REPO].trees)
-    assert send(run, hub) == first
-    assert len(hub.repos["models", REPO].trees) == commits
+def test_every_commit_names_its_parent(run, hub, monkeypatch):
+    from huggingface_hub import HfApi
 
-
-@pytest.mark.parametrize(
-    "method, part, status",
-    [("POST", "/commit/", 500), ("POST", "/commit/", 429), ("POST", "/commit/", 412), ("PUT", "/lfs-upload/", 0)],
-)
-def test_a_failure_half_way_is_tried_again(run, hub, method, part, status):
-    hub.fail(method, part, status, times=2)
+    parents, plain = [], HfApi.create_commit
+    monkeypatch.setattr(
+        HfApi,
+        "create_commit",
+        lambda *args, **kwargs: parents.append(kwargs["parent_commit"]) or plain(*args, **kwargs),
+    )
     send(run, hub)
-    files = hub.files(REPO)
-    assert {"README.md", "model.safetensors", "config.json"} <= set(files)
-    repo, above = hub.repos["models", REPO], []
-    at = repo.heads["main"]
-    while at is not None:
-        above.append(at)
-        at = repo.log[at][0]
-    assert len(above) == 2, "one commit after the first, not two"
+    first = hub.repo(REPO).history()[-1].oid
+    assert parents == [first] * 3  # main and two checkpoints, each on the empty repository
 
 
-def test_results_on_the_card_are_merged(run, hub):
-    from huggingface_hub import EvalResult, ModelCard, ModelCardData
-    from huggingface_hub.repocard_data import model_index_to_eval_results
-
+def test_kept_states_become_branches_that_hold_nothing_of_the_final_model(run, hub):
     send(run, hub)
-    repo = hub.repos["models", REPO]
-    theirs = EvalResult("text-generation", "other-set", "Other", "accuracy", 0.5)
-    template = "---\n{{ card_data }}\n---\n"
-    text = str(ModelCard.from_template(ModelCardData(model_name="x", eval_results=[theirs]), template_str=template))
-    repo.heads["main"] = repo.add(repo.trees[repo.heads["main"]] | {"README.md": text.encode()}, repo.heads["main"], "x")
-    send(run, hub)
-    data = ModelCard(hub.files(REPO)["README.md"].decode()).data.to_dict()
-    _, results = model_index_to_eval_results(data["model-index"])
-    names = {(r.dataset_type, r.metric_type) for r in results}
-    assert ("other-set", "accuracy") in names and ("posgen-fixed-offset", "exact_match") in names
+    repo = hub.repo(REPO)
+    assert sorted(repo.refs) == ["main", "step-000010", "step-000012"]
+    files = repo.files("step-000010")
+    model = run / "state" / "step-000010" / "model"
+    assert files["model.safetensors"] == (model / "model.safetensors").read_bytes()
+    assert "results.jsonl" not in files and "model-index" not in files["README.md"].decode()
+    assert 'revision="step-000010"' in files["README.md"].decode()
+    assert titles(hub, "step-000010") == ["Checkpoint after 10 steps", "initial commit"]
 
 
-def test_branches_and_pull_requests(run, hub):
+def test_a_damaged_state_is_named_and_left_out(run, hub, caplog):
+    (run / "state" / "step-000010" / "progress.json").write_text("{}")
     send(run, hub)
-    main = hub.repos["models", REPO].heads["main"]
-    (run / "run.yaml").write_text((run / "run.yaml").read_text() + "# changed\n")
-    send(run, hub, revision="next")
-    heads = hub.repos["models", REPO].heads
-    assert heads["main"] == main and heads["next"] != main
+    assert sorted(hub.repo(REPO).refs) == ["main", "step-000012"]
+    assert "step-000010 is not published: progress.json is damaged" in caplog.text
+
+
+def test_pushing_again_sends_nothing(run, hub):
+    send(run, hub)
+    before = len(hub.requests)
+    send(run, hub)
+    assert [method for method, _, _ in hub.requests[before:] if method not in ("GET", "HEAD")] == []
+
+
+def test_other_weights_replace_what_belongs_to_the_old_ones_and_nothing_else(run, hub):
+    repo = hub.create(REPO)
+    for path in ("model-00001-of-00002.safetensors", "analysis.json", "figures/old.png", "LICENSE", "demo.py"):
+        repo.write(path, b"theirs")
+    send(run, hub)
+    assert {"LICENSE", "demo.py"} <= set(repo.files())
+    assert not {"model-00001-of-00002.safetensors", "analysis.json", "figures/old.png"} & set(repo.files())
+
+
+# Interruptions
+
+
+FAULTS = {
+    "whoami answers 503": lambda hub, meddle: hub.fail("GET", "/whoami", 503),
+    "looking for the repository, 500": lambda hub, meddle: hub.fail("GET", "/api/models/", 500),
+    "creation takes effect, answer lost": lambda hub, meddle: hub.drop("POST", "/repos/create", "after"),
+    "card's validation answers with a page": lambda hub, meddle: hub.fail("POST", "/validate-yaml", 502),
+    "preupload hangs up": lambda hub, meddle: hub.drop("POST", "/preupload/"),
+    "batch answers 504": lambda hub, meddle: hub.fail("POST", "/objects/batch", 504),
+    "weights break off in the middle": lambda hub, meddle: hub.drop("PUT", "/lfs/", times=2),
+    "weights arrive, answer lost": lambda hub, meddle: hub.drop("PUT", "/lfs/", "after"),
+    "commit answers 500 twice": lambda hub, meddle: hub.fail("POST", "/commit/main", 500, times=2),
+    "commit answers 429": lambda hub, meddle: hub.fail("POST", "/commit/main", 429, Retry_After=7),
+    "commit hangs up": lambda hub, meddle: hub.drop("POST", "/commit/main"),
+    "commit takes effect, answer lost": lambda hub, meddle: hub.drop("POST", "/commit/main", "after"),
+    "tree hangs up": lambda hub, meddle: hub.drop("GET", "/tree/"),
+    "branch is made, answer lost": lambda hub, meddle: hub.drop("POST", "/branch/", "after"),
+    "checkpoint's commit is made, answer lost": lambda hub, meddle: hub.drop("POST", "/commit/step-000010", "after"),
+    "somebody commits meanwhile": lambda hub, meddle: hub.meddle("POST", "/commit/main", meddle),
+    "somebody commits meanwhile, twice": lambda hub, meddle: hub.meddle("POST", "/commit/main", meddle, times=2),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_passing_fault_leaves_no_trace(name, run, hub, waits):
+    theirs = []
+
+    def meddle():
+        theirs.append(f"theirs-{len(theirs)}.txt")
+        hub.repo(REPO).write(theirs[-1], b"x")
+
+    FAULTS[name](hub, meddle)
+    send(run, hub)
+    assert waits and (name != "commit answers 429" or 7 in waits)
+    repo = hub.repo(REPO)
+    assert titles(hub)[0] == "Add rope-seed0" and titles(hub)[1:] == [f"write {path}" for path in theirs[::-1]] + [
+        "initial commit"
+    ]
+    assert titles(hub, "step-000010") == ["Checkpoint after 10 steps", "initial commit"]
+    send(run, hub, "tester/straight")
+    straight = hub.repo("tester/straight")
+    rename = lambda text: text.replace(b"straight", b"posgen-rope")  # noqa: E731
+    assert {path: rename(data) for path, data in straight.files().items()} == {
+        path: data for path, data in repo.files().items() if path not in theirs
+    }
+
+
+def test_a_push_that_gave_up_is_finished_by_the_next_one(run, hub, waits):
+    hub.fail("POST", "/commit/main", 503, times=5)
+    with pytest.raises(PushError, match=r"answered 503: try again later$"):
+        send(run, hub)
+    assert waits == [1, 2, 4, 8]
+    assert titles(hub) == ["initial commit"]
+    uploads = hub.count("PUT", "/lfs/")
+    send(run, hub)
+    assert titles(hub) == ["Add rope-seed0", "initial commit"]
+    weights = {(run / "model.safetensors").read_bytes()}
+    weights |= {path.read_bytes() for path in run.glob("state/*/model/model.safetensors")}
+    assert uploads == 1 and hub.count("PUT", "/lfs/") == len(weights), "no object was sent twice"
+
+
+def test_a_repository_that_never_holds_still_ends_in_one_sentence(run, hub, waits):
+    hub.create(REPO)
+    hub.meddle("POST", "/commit/main", lambda: hub.repo(REPO).write(f"{len(hub.requests)}", b""), times=99)
+    with pytest.raises(PushError, match="keeps changing while it is pushed to"):
+        send(run, hub)
+
+
+# Branches and pull requests
+
+
+def test_a_new_branch_is_made_first_and_an_old_one_used(run, hub):
+    send(run, hub)
+    main = hub.repo(REPO).refs["main"]
+    with (run / "train.jsonl").open("a") as log:
+        log.write('{"step": 13, "loss": 1.0}\n')
+    assert send(run, hub, revision="next") == f"{hub.endpoint}/{REPO}/tree/next"
+    assert send(run, hub, revision="next") and hub.count("POST", "/branch/next") == 1
+    assert titles(hub, "next") == ["Add rope-seed0", "Add rope-seed0", "initial commit"]
+    assert hub.repo(REPO).refs["main"] == main
+
+
+def test_a_pull_request_is_opened_once_and_then_used(run, hub, waits):
+    hub.create(REPO)
+    hub.drop("POST", "/discussions$", "after")
+    hub.drop("POST", "/commit/refs", "after")
+    assert send(run, hub, create_pr=True) == f"{hub.endpoint}/{REPO}/discussions/1"
+    repo = hub.repo(REPO)
+    assert titles(hub) == ["initial commit"]
+    assert titles(hub, "refs/pr/1") == ["Add rope-seed0", "initial commit"]
+    assert [pull["status"] for pull in repo.pulls] == ["open"]
     send(run, hub, create_pr=True)
-    assert heads["main"] == main and "refs/pr/1" in heads
+    assert len(repo.pulls) == 1 and len(repo.history("refs/pr/1")) == 2
+
+
+def test_a_pull_request_needs_no_rights_but_a_repository(run, hub):
+    hub.create(REPO)
+    assert send(run, hub, token=OTHER, create_pr=True).endswith("/discussions/1")
+    with pytest.raises(PushError, match="no repository tester/nowhere to open a pull request on"):
+        send(run, hub, "tester/nowhere", create_pr=True)
+    with pytest.raises(ValueError, match="exclude each other"):
+        send(run, hub, revision="next", create_pr=True)
+
+
+# Refusals
 
 
 @pytest.mark.parametrize(
-    "token, sentence",
-    [("wrong-secret", "not valid"), (READ, "may not write")],
+    "token, repo_id, sentence",
+    [
+        (None, REPO, r"^no access token: log in with `hf auth login` or set HF_TOKEN"),
+        ("hf_" + "w" * 31, REPO, r"does not accept the access token"),
+        ("secret-of-another-shape", REPO, r"does not accept the access token"),
+        (READ, REPO, r"^the access token of tester is read-only: publishing needs one with write access$"),
+        (WRITE, "stranger/model", r"may not write to stranger/model: it needs write access there \(You don't"),
+        (WRITE, "stranger/private", r"may not write to stranger/private"),
+    ],
 )
-def test_bad_tokens_get_one_sentence_without_the_token(run, hub, token, sentence):
-    with pytest.raises(PushError, match=sentence) as error:
+def test_bad_tokens_get_one_sentence_without_the_token(token, repo_id, sentence, run, hub, caplog):
+    hub.create("stranger/private", private=True)
+    caplog.set_level("DEBUG")
+    with pytest.raises(PushError, match=sentence) as raised:
+        send(run, hub, repo_id, token=token)
+    error = raised.value
+    told = "".join(traceback.format_exception(error)) + repr(error) + caplog.text
+    assert token is None or token not in told
+    assert "\n" not in str(error) and error.__context__ is None and error.__cause__ is None
+    assert not any(kind == "models" and name != "stranger/private" for kind, name in hub.repos), "nothing was made"
+
+
+def test_an_expired_right_shows_as_a_sentence_too(run, hub):
+    hub.create(REPO)
+    hub.fail("POST", "/commit/main", 403)
+    with pytest.raises(PushError, match="the access token may not write to tester/posgen-rope"):
+        send(run, hub)
+
+
+def test_the_token_is_in_no_card_log_or_request_but_its_header(run, hub, caplog, waits):
+    caplog.set_level("DEBUG")
+    hub.fail("POST", "/commit/main", 500)
+    send(run, hub)
+    assert WRITE not in caplog.text
+    for repo in hub.repos.values():
+        assert not any(
+            WRITE.encode() in blob.data for commit in repo.commits.values() for blob in commit.files.values()
+        )
+    assert not any(WRITE in path for _, path, _ in hub.requests)
+    sent = {name.lower() for headers in hub.headers for name, value in headers.items() if WRITE in value}
+    assert sent == {"authorization"}
+
+
+@pytest.mark.parametrize("secret, token", [("hf_" + "s" * 34, WRITE), (WRITE, WRITE)])
+def test_a_run_that_holds_a_token_is_refused(secret, token, run, hub):
+    row = json.loads((run / "results.jsonl").read_text().splitlines()[0])
+    (run / "results.jsonl").write_text(json.dumps(row | {"note": secret}) + "\n")
+    with pytest.raises(PushError, match=r"^results.jsonl holds what looks like an access token: take it out first$"):
         send(run, hub, token=token)
-    assert token not in str(error.value)
+    assert not hub.repos
 
 
-def test_public_where_private_was_asked_is_refused(run, hub):
-    send(run, hub)
-    with pytest.raises(PushError, match="public, but private was asked"):
+def test_public_where_private_was_asked_for_is_refused(run, hub):
+    hub.create(REPO)
+    with pytest.raises(PushError, match="exists and is public, but a private push was asked for"):
         send(run, hub, private=True)
-    send(run, hub)
-    push(run, "tester/hidden", private=True, token=WRITE, endpoint=hub.url)
-    assert hub.repos["models", "tester/hidden"].private
+    assert titles(hub) == ["initial commit"]
+    send(run, hub, "tester/hidden", private=True)
+    assert hub.repo("tester/hidden").private
+    send(run, hub, "tester/hidden")
+    send(run, hub, "mine")
+    assert not hub.repo("tester/mine").private, "a name without owner is the token's"
 
 
-def test_no_network_and_no_run(run, tmp_path, monkeypatch):
-    monkeypatch.setattr(hub_module, "FIRST_WAIT", 0.01)
-    with pytest.raises(PushError, match="can't be reached"):
+def test_no_network(run, hub, waits, monkeypatch):
+    with pytest.raises(PushError, match=r"^http://127.0.0.1:9 can't be reached \(ConnectError\): check the network$"):
         push(run, REPO, token=WRITE, endpoint="http://127.0.0.1:9")
-    with pytest.raises(ValueError, match="no finished run"):
-        push(tmp_path, REPO)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(PushError, match="offline mode is on: unset HF_HUB_OFFLINE"):
+        send(run, hub)
 
 
-def test_background_push_uploads_a_frozen_copy(run, hub):
-    send(run, hub)
-    background = BackgroundPush(REPO, token=WRITE, endpoint=hub.url)
-    background.checkpoint(run, "step-000007")
-    expected = (run / "model.safetensors").read_bytes()
-    (run / "model.safetensors").write_bytes(b"overwritten while the upload runs")
+def test_bad_names_and_folders_are_errors_of_usage(run, hub, tmp_path):
+    with pytest.raises(ValueError, match=r"'a/b/c' can't be a repository"):
+        send(run, hub, "a/b/c")
+    with pytest.raises(ValueError, match=r"is no finished run: it has no run.yaml and no config.json and no model"):
+        send(tmp_path, hub)
+    (run / "model.safetensors").unlink()
+    with pytest.raises(ValueError, match=r"is no finished run: it has no model.safetensors$"):
+        send(run, hub)
+    with pytest.raises(ValueError, match="is no exported task"):
+        push_dataset(run, "tester/task", token=WRITE, endpoint=hub.endpoint)
+    assert not hub.requests
+
+
+# Frozen copies and the background
+
+
+def test_a_frozen_copy_holds_still_and_a_restless_folder_is_refused(run, tmp_path, monkeypatch):
+    frozen, old = freeze(run, tmp_path / "frozen", MODEL + RECORD), (run / "run.yaml").read_bytes()
+    with (run / "run.yaml").open("r+b") as file:  # in place, as a careless writer would
+        file.write(b"####")
+    assert (frozen / "run.yaml").read_bytes() == old
+    plain = shutil.copy2
+
+    def restless(source, target):
+        plain(source, target)
+        with (run / "train.jsonl").open("a") as log:
+            log.write("{}\n")
+
+    monkeypatch.setattr(hub_files.shutil, "copy2", restless)
+    with pytest.raises(PushError, match="is being written to"):
+        freeze(run, tmp_path / "again", MODEL + RECORD)
+
+
+def test_the_background_sends_what_was_there_when_it_was_asked(run, hub):
+    weights = run / "state" / "step-000010" / "model" / "model.safetensors"
+    expected = weights.read_bytes()
+    with BackgroundPush(REPO, private=True, token=WRITE, endpoint=hub.endpoint) as background:
+        hub.meddle("GET", "/whoami", lambda: shutil.rmtree(run / "state", ignore_errors=True))
+        background.step(run, 10)
+        weights.write_bytes(b"overwritten while the upload runs")
+        background.run(run)
+    repo = hub.repo(REPO)
+    assert repo.private and repo.files("step-000010")["model.safetensors"] == expected
+    assert titles(hub) == ["Add rope-seed0", "initial commit"]
+    with pytest.raises(ValueError, match="has no state of step 7"):
+        background.step(run, 7)
+
+
+def test_the_background_tells_what_went_wrong_and_goes_on(run, hub, caplog, waits):
+    hub.fail("GET", "/whoami", 503, times=5)
+    background = BackgroundPush(REPO, token=WRITE, endpoint=hub.endpoint)
+    background.step(run, 10)
+    background.run(run)
+    with pytest.raises(PushError, match="answered 503"):
+        background.wait()
     background.wait()
-    assert hub.files(REPO, "step-000007")["model.safetensors"] == expected
+    assert "was not published" in caplog.text and sorted(hub.repo(REPO).refs) == ["main"]
 
 
-def test_model_push_to_hub_works(finished_run, hub, tmp_path):
+def test_the_process_ends_after_the_uploads(run, hub, tmp_path):
     code = f"""
-    import hf_posgen
-    from transformers import AutoModelForCausalLM
-    model = AutoModelForCausalLM.from_pretrained({str(finished_run)!r})
-    model.push_to_hub("tester/direct", token={WRITE!r})
+    from hf_posgen.hub import BackgroundPush
+    background = BackgroundPush({REPO!r})
+    background.step({str(run)!r}, 10)
+    background.run({str(run)!r})
     """
-    environment = {**os.environ, "HF_ENDPOINT": hub.url, "HF_HUB_DISABLE_XET": "1", "HF_HOME": str(tmp_path / "home")}
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert {"model.safetensors", "modeling_posgen.py", "config.json"} <= set(hub.files("tester/direct"))
+    python(code, hub.environment(tmp_path / "home", WRITE), tmp_path / "home")
+    assert sorted(hub.repo(REPO).refs) == ["main", "step-000010"]
+
+
+# Data sets, releases, and transformers' own road
 
 
 def test_a_stranger_loads_a_published_task(hub, tmp_path):
     from hf_posgen.tasks import build_task, examples, export_task
 
     folder = export_task("fixed_offset", tmp_path / "task", configs=["last_k3"], count=20, train_count=20)
-    push_dataset(folder, "tester/posgen-fixed-offset", token=WRITE, endpoint=hub.url)
-    code = """
+    name = "tester/posgen-fixed-offset"
+    assert push_dataset(folder, name, token=WRITE, endpoint=hub.endpoint) == f"{hub.endpoint}/datasets/{name}"
+    push_dataset(folder, name, token=WRITE, endpoint=hub.endpoint)
+    repo = hub.repo(name, "datasets")
+    assert len(repo.history()) == 2 and "eval.yaml" in repo.files()
+    assert f'load_dataset("{name}"' in repo.files()["README.md"].decode()
+    code = f"""
     from datasets import load_dataset
-    data = load_dataset("tester/posgen-fixed-offset", "last_k3", split="longer")
-    stream = load_dataset("tester/posgen-fixed-offset", "last_k3", split="longer", streaming=True)
+    data = load_dataset({name!r}, "last_k3", split="longer")
+    stream = load_dataset({name!r}, "last_k3", split="longer", streaming=True)
     assert next(iter(stream))["input_ids"] == data[0]["input_ids"]
     print(data[0]["input_ids"])
     """
-    out = stranger(hub, code, tmp_path)
     task = build_task("fixed_offset")
     tokens, _ = examples(task, 0, "longer", task.cells("longer")[0], 0, 1)
-    assert str(tokens[0].tolist()) in out
+    assert str(tokens[0].tolist()) in stranger(hub, code, tmp_path / "stranger")
+
+
+def test_a_release_is_told_first_then_done_once(run, hub, tmp_path):
+    from hf_posgen.hub_release import release
+    from hf_posgen.tasks import export_task
+
+    task = export_task("fixed_offset", tmp_path / "task", configs=["last_k3"], count=4, train_count=4)
+    told = "\n".join(release("lab", [run], [task], collection="Reference checkpoints", dry_run=True))
+    model, data = "lab/posgen-fixed-offset-rope-seed0", "lab/posgen-fixed-offset"
+    for words in (f"model {model}:", f"data set {data}:", "branch step-000010", "one commit", "Reference", "last_k3"):
+        assert words in told
+    assert not hub.requests, "a dry run asks nobody"
+    done = release("lab", [run], [task], collection="Reference checkpoints", token=WRITE, endpoint=hub.endpoint)
+    again = release("lab", [run], [task], collection="Reference checkpoints", token=WRITE, endpoint=hub.endpoint)
+    assert done == again and len(done) == 3
+    (collection,) = hub.collections.values()
+    assert [(item["type"], item["id"]) for item in collection["items"]] == [("dataset", data), ("model", model)]
+    assert f"- {data}" in hub.repo(model).files()["README.md"].decode()
+    with pytest.raises(ValueError, match="two folders would become the model lab/posgen-fixed-offset-rope-seed0"):
+        release("lab", [run, run], [], dry_run=True)
+
+
+def test_the_script_publishes_nothing_on_a_dry_run(run, tmp_path):
+    script = Path(__file__).parents[1] / "scripts" / "publish.py"
+    command = [
+        sys.executable,
+        str(script),
+        "--org",
+        "lab",
+        "--runs",
+        str(run),
+        "--dry-run",
+        "--cards",
+        str(tmp_path / "c"),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0 and "model lab/posgen-fixed-offset-rope-seed0: make it public" in done.stdout, (
+        done.stderr
+    )
+    card = (tmp_path / "c" / "posgen-fixed-offset-rope-seed0.md").read_text()
+    assert 'from_pretrained("lab/posgen-fixed-offset-rope-seed0"' in card
+
+
+def test_transformers_own_push_to_hub_works(finished_run, hub, tmp_path):
+    code = f"""
+    import hf_posgen
+    from transformers import AutoModelForCausalLM
+    AutoModelForCausalLM.from_pretrained({str(finished_run)!r}).push_to_hub("tester/direct")
+    """
+    python(code, hub.environment(tmp_path / "home", WRITE), tmp_path / "home")
+    assert {"model.safetensors", "modeling_posgen.py", "config.json"} <= set(hub.repo("tester/direct").files())

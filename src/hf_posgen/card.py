@@ -1,5 +1,6 @@
 """The model card of a run folder: what it is, how it was made, what it scored and what that means. Reads no model."""
 
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
@@ -7,8 +8,9 @@ import yaml
 from huggingface_hub import ModelCard, ModelCardData
 
 from .files import read_rows, write_text
-from .results_metadata import METRICS, SplitSummary, benchmark, eval_files, kept, model_index, summarize
+from .results_metadata import BEYOND, METRICS, SplitSummary, benchmark, eval_files, kept, model_index, summarize
 from .run_config import read_yaml
+from .training_state import state_name
 
 MOST_CELLS = 40  # beyond that a card points to results.jsonl
 PAPERS = {"fixed_offset": "2607.18759", "delay_copy": "2609.11913"}  # the study a task comes from
@@ -25,10 +27,13 @@ def card(run_folder: str | Path, repo_id: str | None = None) -> str:
     return texts["README.md"]
 
 
-def render(run_folder: str | Path, repo_id: str | None = None, step: int | None = None) -> dict[str, str]:
-    """{path: text} of the card and its results files, a function of the folder's files alone.
+def render(
+    run_folder: str | Path, repo_id: str | None = None, step: int | None = None, steps: Sequence[int] = ()
+) -> dict[str, str]:
+    """{path: text} of the card and its results files, a function of the arguments and the folder's files alone.
 
-    step: the folder holds the weights after so many steps, not the run's last; then there are no results."""
+    step: the folder holds the weights after so many steps, not the run's last; then there are no results.
+    steps: the checkpoints that are published as revisions."""
     folder = Path(run_folder)
     run = read_yaml(folder / "run.yaml")
     rows = [] if step is not None else read_rows(folder / "results.jsonl")
@@ -41,25 +46,26 @@ def render(run_folder: str | Path, repo_id: str | None = None, step: int | None 
         tags=[LIBRARY, "positional-encoding", "length-generalization", *_names(run["model"]), task["name"]],
         datasets=[benchmark(task, owner)[0]],
         metrics=list(dict.fromkeys(METRICS[metric][0] for one in summaries for metric in one.scores)) or None,
-        model_name=(repo_id or folder.name).split("/")[-1],
+        model_name=(repo_id or folder.name).split("/")[-1] if summaries else None,
         eval_results=model_index(summaries, task, owner) or None,
     )
     template = files("hf_posgen").joinpath("templates/model_card.md.jinja").read_text()
     facts = _facts(folder, run, rows, summaries, repo_id or str(folder), step)
+    facts["revisions"] = [state_name(one) for one in steps]
     text = str(ModelCard.from_template(data, template_str=template, **facts)).rstrip() + "\n"
     return {"README.md": text} | eval_files(summaries, task, owner)
 
 
 def _facts(folder: Path, run: dict, rows: list[dict], summaries: list[SplitSummary], where: str, step) -> dict:
     """What the template may say."""
-    log = [line for line in read_rows(folder / "train.jsonl") if "lr" in line]
     cells = [row for row in rows if row["split"] != "validation"]
     return {
-        "title": f"{run['arm']} on {run['task']['name']}, seed {run['seed']}" + ("" if step is None else f", step {step}"),
+        "title": f"{run['arm']} on {run['task']['name']}, seed {run['seed']}"
+        + ("" if step is None else f", step {step}"),
         "where": where,
         "run": run,
         "step": step,
-        "config": {key: value for key, value in run["model"].items() if not isinstance(value, dict | list)},
+        "branch": "" if step is None else f', revision="{state_name(step)}"',
         "components": [
             component(field, spec)
             for field in ("position_encoding", "position_sampler", "logit_scale", "mixer")
@@ -71,12 +77,13 @@ def _facts(folder: Path, run: dict, rows: list[dict], summaries: list[SplitSumma
         "summaries": summaries,
         "metrics": [(key, name) for key, (_, name) in METRICS.items() if any(key in one.scores for one in summaries)],
         "kept": {axis: kept(rows, axis) for axis in ("length", "distance")} if rows else {},
-        "asked": {"length": any(r["split"] == "longer" for r in rows), "distance": any(r["split"] == "farther" for r in rows)},
+        "asked": {axis: any(row["split"] == split for row in rows) for axis, split in BEYOND.items()},
         "cells": cells if len(cells) <= MOST_CELLS else [],
-        "tokens_seen": log[-1]["tokens_seen"] if log and step is None else None,
         "figures": sorted(f"figures/{path.name}" for path in (folder / "figures").glob("*.png")),
-        "revisions": sorted(path.parent.name for path in folder.glob("state/step-*[0-9]/model")),
         "analysis": (folder / "analysis.json").is_file(),
+        "span": lambda ends: (
+            "mixed" if ends is None else str(ends[0]) if ends[0] == ends[1] else f"{ends[0]}–{ends[1]}"
+        ),
         "yaml": lambda tree: yaml.safe_dump(tree, sort_keys=False, default_flow_style=None, width=100).rstrip(),
     }
 
@@ -88,7 +95,12 @@ def component(field: str, spec: dict) -> dict:
     from .model.mixer_registry import MIXERS
     from .model.position_sampler import SAMPLERS
 
-    registry = {"position_encoding": ENCODINGS, "position_sampler": SAMPLERS, "logit_scale": LOGIT_SCALES, "mixer": MIXERS}
+    registry = {
+        "position_encoding": ENCODINGS,
+        "position_sampler": SAMPLERS,
+        "logit_scale": LOGIT_SCALES,
+        "mixer": MIXERS,
+    }
     cls = registry[field].get(spec["name"])
     sentence = " ".join((cls.__doc__ or "").split("\n\n")[0].split()) if cls else "defined in the checkpoint's own code"
     return {

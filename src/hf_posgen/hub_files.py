@@ -1,0 +1,110 @@
+"""What travels to the Hub of a folder, and a copy of it that holds still."""
+
+import logging
+import shutil
+from pathlib import Path
+
+from .hub_errors import TOKEN, PushError
+from .training_state import fault, state_name
+
+logger = logging.getLogger(__name__)
+
+# What travels of a run folder: the model (all there is in an intermediate checkpoint), then what was done with it.
+MODEL = (
+    "config.json",
+    "generation_config.json",
+    "*.py",
+    "*.safetensors",
+    "*.safetensors.index.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+)
+RECORD = ("run.yaml", "train.jsonl", "results.jsonl", "analysis.json", "report.md", "figures/*", ".eval_results/*.yaml")
+# What an earlier push may have left that belongs to other weights. Code is left alone: it may be somebody's own.
+STALE = ("*.safetensors", "*.safetensors.index.json", "results.jsonl", "analysis.json", "report.md", "figures/*")
+FREEZES = 3  # how often to copy a folder that changes meanwhile
+
+
+def check_run(run_folder: str | Path) -> Path:
+    """The folder, if it holds a finished run; else `ValueError`."""
+    folder = Path(run_folder)
+    missing = [name for name in ("run.yaml", "config.json", "model.safetensors") if not (folder / name).is_file()]
+    if missing:
+        raise ValueError(f"{folder} is no finished run: it has no {' and no '.join(missing)}")
+    return folder
+
+
+def dataset_configs(folder: Path) -> dict[str, list[str]]:
+    """{configuration: its splits} of an exported task; `ValueError` where there are none."""
+    found: dict[str, list[str]] = {}
+    for path in sorted(folder.glob("*/*.parquet")):
+        splits = found.setdefault(path.parent.name, [])
+        split = path.name.split("-")[0]
+        if split not in splits:
+            splits.append(split)
+    if not found or not (folder / "README.md").is_file():
+        raise ValueError(f"{folder} is no exported task: it needs README.md and <configuration>/<split>-*.parquet")
+    return found
+
+
+def kept_steps(folder: Path) -> list[int]:
+    """The steps of the whole states of a run; one that is damaged is named in the log and left out."""
+    steps = []
+    for state in sorted(folder.glob("state/step-*[0-9]")):
+        reason = fault(state)
+        if reason:
+            logger.warning("state %s is not published: %s", state.name, reason)
+        elif (state / "model" / "model.safetensors").is_file():
+            steps.append(int(state.name.removeprefix("step-")))
+    return steps
+
+
+def freeze(folder: Path, into: Path, patterns: tuple[str, ...]) -> Path:
+    """Copy what travels, so that an upload reads one state of the folder whatever is written there meanwhile.
+
+    Copies, not hard links: a file that is overwritten in place would change under its link. Raises `PushError` where the
+    folder doesn't hold still, and where a file holds what looks like an access token."""
+    for _ in range(FREEZES):
+        shutil.rmtree(into, ignore_errors=True)
+        try:
+            before = stamps(folder, patterns)
+            for path in before:
+                (into / path).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(folder / path, into / path)
+            if before == stamps(folder, patterns):
+                break
+        except FileNotFoundError:
+            continue
+    else:
+        raise PushError(f"{folder} is being written to: push it when it is finished")
+    refuse_secrets(into)
+    return into
+
+
+def stamps(folder: Path, patterns: tuple[str, ...]) -> dict[str, tuple[int, int, int]]:
+    """{path: what changes with its content} of the files that travel."""
+    found = {path for pattern in patterns for path in folder.glob(pattern) if path.is_file()}
+    stats = {path.relative_to(folder).as_posix(): path.stat() for path in sorted(found)}
+    return {path: (one.st_ino, one.st_size, one.st_mtime_ns) for path, one in stats.items()}
+
+
+def refuse_secrets(folder: Path, token: str | None = None) -> None:
+    """`PushError` where a text that would be published holds the token in use, or what looks like one."""
+    for path in sorted(folder.rglob("*")):
+        if path.suffix not in (".yaml", ".json", ".jsonl", ".md", ".py"):
+            continue
+        text = path.read_text(errors="replace")
+        if TOKEN.search(text) or (token and token in text):
+            raise PushError(f"{path.relative_to(folder)} holds what looks like an access token: take it out first")
+
+
+def freeze_step(folder: Path, step: int, into: Path) -> Path:
+    """Copy the model of a state, with the run it belongs to. Raises `ValueError` where there is no such state."""
+    model = folder / "state" / state_name(step) / "model"
+    if not (model / "model.safetensors").is_file():
+        raise ValueError(f"{folder} has no state of step {step}")
+    freeze(model, into, MODEL)
+    shutil.copy2(folder / "run.yaml", into / "run.yaml")
+    refuse_secrets(into)
+    return into

@@ -1,0 +1,103 @@
+"""Publishing many: what each repository is called, what would be done, and a collection of all."""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from huggingface_hub import HfApi
+
+from .card import render
+from .files import read_rows
+from .hub import push, push_dataset
+from .hub_files import MODEL, RECORD, check_run, dataset_configs, kept_steps, stamps
+from .hub_repo import connect
+from .run_config import read_yaml
+from .training_state import state_name
+
+
+def model_name(run_folder: str | Path) -> str:
+    """The name of a run's repository: posgen-<task>-<arm>-seed<n>."""
+    run = read_yaml(check_run(run_folder) / "run.yaml")
+    name = f"posgen-{run['task']['name']}-{run['arm']}-seed{run['seed']}"
+    return re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-.")[:96]
+
+
+def dataset_name(folder: str | Path) -> str:
+    """The name of a task's repository: posgen-<task>, from the card's title ("# posgen: <task>")."""
+    dataset_configs(Path(folder))
+    title = re.search(r"^# posgen: (\w+)", (Path(folder) / "README.md").read_text(), re.M)
+    if title is None:
+        raise ValueError(f"the README.md of {folder} does not say which task it is")
+    return f"posgen-{title[1].replace('_', '-')}"
+
+
+def plan(run_folder: str | Path, repo_id: str, private: bool = False) -> list[str]:
+    """What `push` would do, a line each, without a network."""
+    folder = check_run(run_folder)
+    files, rows, steps = stamps(folder, MODEL + RECORD), read_rows(folder / "results.jsonl"), kept_steps(folder)
+    texts = render(folder, repo_id, steps=steps)
+    size = sum(size for _, size, _ in files.values()) + sum(len(text.encode()) for text in texts.values())
+    lines = [
+        f"model {repo_id}: make it {_seen(private)} if there is none",
+        f"  main: one commit, {len(files.keys() | texts.keys())} files, {size / 1e6:.1f} MB, {len(rows)} rows of results",
+    ]
+    return lines + [f"  branch {state_name(step)}: the checkpoint after {step} steps" for step in steps]
+
+
+def plan_dataset(folder: str | Path, repo_id: str, private: bool = False) -> list[str]:
+    """What `push_dataset` would do, a line each, without a network."""
+    configs, shards = dataset_configs(Path(folder)), list(Path(folder).glob("*/*.parquet"))
+    size = sum(path.stat().st_size for path in shards)
+    return [
+        f"data set {repo_id}: make it {_seen(private)} if there is none",
+        f"  main: one commit, {len(shards) + 2} files, {size / 1e6:.1f} MB, configurations {', '.join(configs)}",
+    ]
+
+
+def _seen(private: bool) -> str:
+    return "private" if private else "public"
+
+
+def release(
+    org: str,
+    runs: Iterable[Path],
+    datasets: Iterable[Path],
+    *,
+    private: bool = False,
+    collection: str | None = None,
+    dry_run: bool = False,
+    token: str | None = None,
+    endpoint: str | None = None,
+) -> list[str]:
+    """Publish run folders and exported tasks under `org`, and list them in a collection of that title; returns lines.
+
+    dry_run: only say what would be done, without a network or a token. Data sets come first: the cards name them.
+    Raises as `push` does, and `ValueError` where two folders would get one name."""
+    items = [("dataset", dataset_name(folder), folder) for folder in datasets]
+    items += [("model", model_name(folder), folder) for folder in runs]
+    names = [(kind, name) for kind, name, _ in items]
+    for twice in {one for one in names if names.count(one) > 1}:
+        raise ValueError(f"two folders would become the {twice[0]} {org}/{twice[1]}: publish them one by one")
+    if dry_run:
+        plans = {"dataset": plan_dataset, "model": plan}
+        lines = [line for kind, name, folder in items for line in plans[kind](folder, f"{org}/{name}", private)]
+        return lines + ([f"collection {org}/{collection!r}: {len(items)} items"] if collection else [])
+    where = {"private": private, "token": token, "endpoint": endpoint}
+    pushes = {"dataset": push_dataset, "model": push}
+    lines = [pushes[kind](folder, f"{org}/{name}", **where) for kind, name, folder in items]
+    if collection:
+        listed = [(kind, f"{org}/{name}") for kind, name, _ in items]
+        lines.append(collect(org, collection, listed, private, token, endpoint))
+    return lines
+
+
+def collect(
+    org: str, title: str, items: list[tuple[str, str]], private: bool, token: str | None, endpoint: str | None
+) -> str:
+    """Make a collection, or go on with the one of this title, and add what it lacks of the (kind, id); its address."""
+    repo = connect(items[0][1], items[0][0], token, endpoint)
+    api: HfApi = repo.api
+    found = repo.call(api.create_collection, title, namespace=org, private=private, exists_ok=True)
+    for kind, name in items:
+        repo.call(api.add_collection_item, found.slug, name, kind, exists_ok=True)
+    return f"{api.endpoint}/collections/{found.slug}"

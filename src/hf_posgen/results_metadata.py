@@ -1,0 +1,231 @@
+"""Rows as the Hub's metadata of results: `model-index` and `.eval_results/*.yaml`, both made from the same summaries."""
+
+import hashlib
+import json
+import math
+from dataclasses import dataclass
+
+import yaml
+from huggingface_hub import (
+    EvalResult,
+    EvalResultEntry,
+    ModelCard,
+    eval_result_entries_to_yaml,
+    parse_eval_result_entries,
+)
+
+from .statistics import farthest_kept
+from .tasks import CONFIGS, SPLITS, config_spec, resolve_task
+
+# Our metric → (the Hub's id of it, its name on the card). Of a paste, the first token and the rest stand apart; elsewhere
+# each answer is one token, and the exact match says it all.
+METRICS = {
+    "exact_match": ("exact_match", "exact match"),
+    "token_accuracy": ("accuracy", "token accuracy"),
+    "first_accuracy": ("accuracy", "first pasted token"),
+    "rest_accuracy": ("accuracy", "rest of the paste"),
+}
+
+BEYOND = {"length": "longer", "distance": "farther"}  # the split that leaves the trained range along an axis
+
+
+@dataclass(frozen=True)
+class Score:
+    """A share in 0..1: its mean over cells with the 95 % interval, and the worst cell's."""
+
+    mean: float
+    low: float
+    high: float
+    worst: float
+
+
+@dataclass(frozen=True)
+class SplitSummary:
+    """What one run scored on one split. Lengths and distances are (smallest, largest), in tokens; `count` is sequences."""
+
+    split: str
+    cells: int
+    lengths: tuple[int, int]
+    distances: tuple[int, int] | None
+    count: int
+    chance: float
+    seed: int
+    fit: bool
+    scores: dict[str, Score]
+
+
+def summarize(rows: list[dict]) -> list[SplitSummary]:
+    """One summary per split, in the usual order; a metric without a value in any cell of a split is left out."""
+    order = [split for split in SPLITS if any(row["split"] == split for row in rows)]
+    return [_summary(split, [row for row in rows if row["split"] == split]) for split in order]
+
+
+def _summary(split: str, rows: list[dict]) -> SplitSummary:
+    distances = [row["distance"] for row in rows if row.get("distance") is not None]
+    lengths = [row["length"] for row in rows]
+    shown = METRICS if any("first_accuracy" in row for row in rows) else ["exact_match"]
+    scored = {metric: [row for row in rows if row.get(metric) is not None] for metric in shown}
+    return SplitSummary(
+        split=split,
+        cells=len(rows),
+        lengths=(min(lengths), max(lengths)),
+        distances=(min(distances), max(distances)) if distances else None,
+        count=sum(row["count"] for row in rows),
+        chance=sum(row["chance"] for row in rows) / len(rows),
+        seed=rows[0]["seed"],
+        fit=bool(rows[0]["fit"]),
+        scores={metric: _score(metric, some) for metric, some in scored.items() if some},
+    )
+
+
+def _score(metric: str, rows: list[dict]) -> Score:
+    """The interval of a mean of independent cells from the intervals of the cells (the method of variance estimates
+    recovery: Zou, Huang, Zhang 2009, "A note on confidence interval estimation for a linear function of binomial
+    proportions")."""
+    values = [row[metric] for row in rows]
+    mean = sum(values) / len(rows)
+    below = math.hypot(*(row[metric] - row[f"{metric}_low"] for row in rows)) / len(rows)
+    above = math.hypot(*(row[f"{metric}_high"] - row[metric] for row in rows)) / len(rows)
+    return Score(mean, max(0.0, mean - below), min(1.0, mean + above), min(values))
+
+
+def kept(rows: list[dict], axis: str) -> int | None:
+    """The largest length (distance) up to which the lower bound of exact match is at least .9 at every cell; None where
+    the first falls short, or where the run was never asked beyond what it was trained on."""
+    beyond = BEYOND[axis]
+    if not any(row["split"] == beyond for row in rows):
+        return None
+    cells = [row for row in rows if row["split"] in ("test", beyond) and row.get("exact_match_low") is not None]
+    return farthest_kept([(row[axis], row["exact_match_low"]) for row in cells if row[axis] is not None])
+
+
+def benchmark(task: dict, owner: str | None = None) -> tuple[str, str]:
+    """(id of the data set, its configuration) of a task's spec; "custom_" and a digest of the parameters where no named
+    configuration is the same."""
+    name, spec = task["name"], resolve_task(task)
+    named = (config for config in CONFIGS[name] if resolve_task(config_spec(name, config)) == spec)
+    digest = hashlib.sha256(json.dumps(spec, sort_keys=True).encode()).hexdigest()[:8]
+    dataset = f"posgen-{name.replace('_', '-')}"
+    return (f"{owner}/{dataset}" if owner else dataset), next(named, f"custom_{digest}")
+
+
+def model_index(summaries: list[SplitSummary], task: dict, owner: str | None = None) -> list[EvalResult]:
+    """Every metric of every split. The interval, the counts and the seed stand among the metric's arguments."""
+    dataset, config = benchmark(task, owner)
+    return [
+        EvalResult(
+            task_type="text-generation",
+            task_name="Retrieval by position",
+            dataset_type=dataset,
+            dataset_name=f"{dataset.split('/')[-1]} ({config})",
+            dataset_config=config,
+            dataset_split=one.split,
+            dataset_args=resolve_task(task),
+            metric_type=METRICS[metric][0],
+            metric_name=METRICS[metric][1],
+            metric_value=round(score.mean, 6),
+            metric_args={
+                "low": round(score.low, 6),
+                "high": round(score.high, 6),
+                "worst_cell": round(score.worst, 6),
+                "cells": one.cells,
+                "sequences": one.count,
+                "chance": round(one.chance, 6),
+                "seed": one.seed,
+                "fit": one.fit,
+            },
+        )
+        for one in summaries
+        for metric, score in one.scores.items()
+    ]
+
+
+def eval_files(summaries: list[SplitSummary], task: dict, owner: str | None = None) -> dict[str, str]:
+    """{path: YAML}: the exact match of each split in a file of its own, as the Hub asks of several scores of one benchmark.
+
+    Without a date: the Hub takes the commit's, and the same rows give the same file."""
+    dataset, config = benchmark(task, owner)
+    files = {}
+    for one in summaries:
+        score = one.scores.get("exact_match")
+        if score is None:
+            continue
+        notes = f"mean of exact match over {one.cells} cells, {one.count} sequences, seed {one.seed}"
+        entry = EvalResultEntry(
+            dataset_id=dataset,
+            task_id=f"{config}_{one.split}",
+            value=round(score.mean, 6),
+            notes=notes if one.fit else f"{notes}; did not fit its training range",
+        )
+        path = f".eval_results/{dataset.split('/')[-1]}_{config}_{one.split}.yaml"
+        files[path] = _dump(eval_result_entries_to_yaml([entry]))
+    return files
+
+
+def merge_entries(new: str, old: str) -> str:
+    """One `.eval_results` file: the old entries, those for the same (data set, task, revision) replaced by the new."""
+    key = lambda entry: (entry.dataset_id, entry.task_id, entry.dataset_revision)  # noqa: E731
+    merged = {
+        key(entry): entry for text in (old, new) for entry in parse_eval_result_entries(yaml.safe_load(text) or [])
+    }
+    return _dump(eval_result_entries_to_yaml(list(merged.values())))
+
+
+def merge_card(new: str, old: str) -> str:
+    """A new card with what only the old one's metadata knows: other results, other keys, further tags and data sets.
+
+    Results are the same where task, data set, configuration, split, revision and metric are; then the new one counts.
+    The text is the new card's. Raises `ValueError` where the old metadata can't be read."""
+    card, before = ModelCard(new), _parse(old)
+    results = {_key(result): result for result in before.data.eval_results or []}
+    for result in card.data.eval_results or []:
+        results[_key(result)] = result
+    if results:
+        card.data.eval_results = list(results.values())
+        card.data.model_name = card.data.model_name or before.data.model_name
+    for field in ("tags", "datasets", "metrics"):
+        union = dict.fromkeys([*_listed(card.data.get(field)), *_listed(before.data.get(field))])
+        card.data[field] = list(union) or None
+    computed = ("tags", "datasets", "metrics", "library_name", "pipeline_tag", "model_name", "eval_results")
+    for field, value in before.data.to_dict().items():
+        if field not in (*computed, "model-index"):
+            card.data[field] = value
+    return str(card)
+
+
+def _parse(card: str) -> ModelCard:
+    try:
+        return ModelCard(card)
+    except (ValueError, yaml.YAMLError) as error:
+        reason = " ".join(str(error).split())
+        raise ValueError(f"the metadata of the README.md that is there already can't be read ({reason})") from None
+
+
+def _key(result: EvalResult) -> tuple:
+    return (*result.unique_identifier, result.metric_type, result.metric_name)
+
+
+def _listed(value) -> list:
+    return [] if value is None else [value] if isinstance(value, str) else list(value)
+
+
+def _dump(entries: list) -> str:
+    return yaml.safe_dump(entries, sort_keys=False, allow_unicode=True)
+
+
+def benchmark_file(name: str, configs: dict[str, list[str]]) -> str:
+    """The `eval.yaml` by which a data set's repository declares itself a benchmark: a task per configuration and split.
+
+    It is ready for the day the Hub lists it: leaderboards open only for data sets and frameworks that its staff admit."""
+    tasks = [
+        {"id": f"{config}_{split}", "config": config, "split": split}
+        for config, splits in configs.items()
+        for split in splits
+        if split != "train"
+    ]
+    head = {
+        "name": name,
+        "description": "Whether a positional encoding generalises to lengths and distances it was not trained on.",
+        "evaluation_framework": "hf_posgen",
+    }
+    return yaml.safe_dump(head | {"tasks": tasks}, sort_keys=False)
