@@ -66,12 +66,13 @@ def test_splits_keep_their_promises(name, config):
             assert (cell in trained) == (split not in HELD_OUT)
             seen = cell.length in lengths, cell.distance in distances
             expected = {
-                "longer": (False, True),
-                "farther": (True, False),
-                "nearer": (True, False),
-                "both": (False, False),
+                "longer": {(False, True)},
+                "farther": {(True, False)},
+                "nearer": {(True, False)},
+                "between": {(True, False), (False, True)},
+                "both": {(False, False)},
             }
-            assert seen == expected.get(split, (True, True))
+            assert seen in expected.get(split, {(True, True)})
 
 
 @every_config
@@ -105,17 +106,6 @@ def test_training_draws_each_cell():
     assert [train_cell(task, 0, s) for s in range(20)] != [train_cell(task, 1, s) for s in range(20)]
 
 
-@pytest.mark.parametrize("length, expected", [(16, 0.192), (48, 0.133), (1024, 0.077)], ids=["16", "48", "1024"])
-def test_bag_of_words_is_exact(length, expected):
-    from hf_posgen.tasks.fixed_offset import bag_of_words
-
-    assert abs(bag_of_words(length, 16) - expected) < 6e-4
-    rng = np.random.default_rng(0)
-    draws = rng.integers(16, size=(4000, length))
-    simulated = np.mean([np.bincount(row, minlength=16).max() for row in draws]) / length
-    assert abs(bag_of_words(length, 16) - simulated) < 4 / length / np.sqrt(4000) * 2 + 1e-3
-
-
 @pytest.mark.parametrize(
     "spec, words",
     [
@@ -126,8 +116,8 @@ def test_bag_of_words_is_exact(length, expected):
         ({"name": "fixed_offset", "offset": None}, ["offset", "None", "int"]),
         ({"name": "fixed_offset", "offset": 9}, ["offset 9", "min_length"]),
         ({"name": "fixed_offset", "query": "first"}, ["first", "last, every"]),
-        ({"name": "fixed_offset", "test_lengths": [16, 32]}, ["longer", "length 16", "training"]),
-        ({"name": "delay_copy", "d_max": 90}, ["window 64", "90"]),
+        ({"name": "fixed_offset", "test_lengths": [16, 32]}, ["L16 d3", "training sees"]),
+        ({"name": "delay_copy", "d_max": 90}, ["window of 64", "delay of 90"]),
         ({"name": "delay_copy", "kinds": "X"}, ["X", "C, S, CS"]),
         ({"offset": 3}, ["name"]),
     ],

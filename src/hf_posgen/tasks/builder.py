@@ -9,11 +9,11 @@ import pyarrow as pa
 
 from .base import Task
 from .cells import SPLITS, Cell
-from .examples import BLOCK, examples
+from .examples import BLOCK_TOKENS, block_size, examples
 from .registry import build_task, config_spec, resolve_task
 
-TRAIN_CELLS_PER_SHARD = 16
-ROWS = 8 * BLOCK  # rows of one Arrow table
+SHARDS_PER_CELL = 16
+TABLE_TOKENS = 2**18  # of one Arrow table: what is in memory at a time
 FEATURES = datasets.Features(
     {
         "input_ids": datasets.List(datasets.Value("int64")),
@@ -48,7 +48,7 @@ class TaskBuilder(datasets.ArrowBasedBuilder):
     def __init__(self, *, parameters: dict, cache_dir: str | None = None):
         self.parameters = parameters
         self.task = build_task(parameters["task"])
-        content = json.dumps([parameters, self.task.version, BLOCK], sort_keys=True)
+        content = json.dumps([parameters, self.task.version, BLOCK_TOKENS], sort_keys=True)
         digest = hashlib.sha256(content.encode()).hexdigest()[:16]
         super().__init__(
             cache_dir=cache_dir,
@@ -68,19 +68,33 @@ class TaskBuilder(datasets.ArrowBasedBuilder):
             if mine.get(split)
         ]
 
-    def _shards(self, split: str) -> list[tuple]:
-        """(cell index, start, stop) lists; a list is what `num_proc` and streaming divide."""
+    def _shards(self, split: str) -> list[tuple[int, int, int]]:
+        """(cell index, start, stop) of each shard; a list is what `num_proc` and streaming divide."""
         count = self.parameters["train_count"] if split == "train" else self.parameters["count"]
-        size = max(ROWS, -(-count // TRAIN_CELLS_PER_SHARD // BLOCK) * BLOCK)
-        cells = range(len(self.task.cells(split)))
-        return [(c, start, min(start + size, count)) for c in cells for start in range(0, count, size)]
+        shards = []
+        for number, cell in enumerate(self.task.cells(split)):
+            rows = table_rows(cell)
+            size = rows * -(-count // (SHARDS_PER_CELL * rows))
+            shards += [(number, start, min(start + size, count)) for start in range(0, count, size)]
+        return shards
 
     def _generate_tables(self, shards, split):
         cells, seed = self.task.cells(split), self.parameters["seed"]
         for number, (cell, start, stop) in enumerate(shards):
-            for at in range(start, stop, ROWS):
-                table = arrow_table(self.task, seed, split, cells[cell], at, min(at + ROWS, stop))
-                yield datasets.builder.Key(number, (at - start) // ROWS), table
+            for piece, (first, last) in enumerate(pieces(cells[cell], start, stop)):
+                yield datasets.builder.Key(number, piece), arrow_table(self.task, seed, split, cells[cell], first, last)
+
+
+def table_rows(cell: Cell) -> int:
+    """Rows of one Arrow table: whole blocks of examples."""
+    block = block_size(cell.length)
+    return block * max(1, TABLE_TOKENS // (cell.length * block))
+
+
+def pieces(cell: Cell, start: int, stop: int) -> list[tuple[int, int]]:
+    """start..stop cut into the rows of Arrow tables."""
+    rows = table_rows(cell)
+    return [(at, min(at + rows, stop)) for at in range(start, stop, rows)]
 
 
 def load_task(

@@ -1,11 +1,14 @@
 """One point of the evaluation grid, and the named lists of points."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import total_ordering
 
-SPLITS = ("train", "validation", "test", "longer", "farther", "nearer", "both")
-HELD_OUT = ("longer", "farther", "nearer", "both")
+SPLITS = ("train", "validation", "test", "longer", "farther", "nearer", "between", "both")
+HELD_OUT = ("longer", "farther", "nearer", "between", "both")
 
 
+@total_ordering
 @dataclass(frozen=True)
 class Cell:
     """length: tokens of a sequence, without the anchor token and answer slots. distance: how far an answer stands from
@@ -15,12 +18,67 @@ class Cell:
     distance: int | None
 
     def __str__(self) -> str:
-        return f"length {self.length}, distance {'mixed' if self.distance is None else self.distance}"
+        return f"L{self.length} {'mixed' if self.distance is None else f'd{self.distance}'}"
+
+    def __lt__(self, other: "Cell") -> bool:
+        return self._key < other._key
+
+    @property
+    def _key(self) -> tuple[int, int]:
+        return self.length, -1 if self.distance is None else self.distance
 
 
-def refuse_overlap(splits: dict[str, tuple[Cell, ...]], trained: set[Cell]) -> None:
-    """`ValueError` where a split that claims to be unseen holds a trained cell."""
+def grid(
+    lengths: Iterable[int],
+    distances: Iterable[int],
+    new_lengths: Iterable[int] = (),
+    new_distances: Iterable[int] = (),
+    *,
+    mixed: bool = False,
+    fits: Callable[[Cell], bool] = lambda cell: True,
+) -> dict[str, tuple[Cell, ...]]:
+    """The splits of a task whose two axes are free of each other.
+
+    `lengths` and `distances` are trained, all pairs that fit (with `mixed`, a training sequence draws its distances
+    itself); the new ones are only asked. Unseen distances are asked at the longest trained length:
+
+                        nearer   trained   between   farther
+        trained length  nearer   test      between   farther
+        inside a gap      -      between     -         -
+        beyond          both     longer    both      both
+
+    Raises `ValueError` for a new length below the trained ones: no split asks it.
+    """
+    lengths, distances = sorted(set(lengths)), sorted(set(distances))
+    low, high, longest = distances[0], distances[-1], lengths[-1]
+    trained = [Cell(n, d) for n in lengths for d in distances]
+    new_lengths = sorted(set(new_lengths))
+    inside, beyond = [n for n in new_lengths if n < longest], [n for n in new_lengths if n >= longest]
+    new_distances = sorted(set(new_distances))
+    if any(n < lengths[0] for n in inside):
+        raise ValueError(
+            f"length {min(inside)} is below the trained ones ({lengths[0]} to {longest}): no split asks it"
+        )
+    gap = [d for d in new_distances if low <= d <= high]
+    splits = {
+        "train": [Cell(n, None) for n in lengths] if mixed else trained,
+        "validation": trained,
+        "test": trained,
+        "longer": [Cell(n, d) for n in beyond for d in distances],
+        "farther": [Cell(longest, d) for d in new_distances if d > high],
+        "nearer": [Cell(longest, d) for d in new_distances if d < low],
+        "between": [Cell(n, d) for n in inside for d in distances] + [Cell(longest, d) for d in gap],
+        "both": [Cell(n, d) for n in beyond for d in new_distances],
+    }
+    return {name: tuple(cell for cell in cells if fits(cell)) for name, cells in splits.items()}
+
+
+def refuse_overlap(task: str, splits: dict[str, tuple[Cell, ...]], trained: set[Cell]) -> None:
+    """`ValueError` where a split that claims to be unseen holds a trained cell, or a cell stands in two of them."""
+    owner: dict[Cell, str] = {}
     for split in HELD_OUT:
         for cell in splits.get(split, ()):
             if cell in trained:
-                raise ValueError(f"split {split!r} holds a cell that training sees ({cell}); choose others")
+                raise ValueError(f"task {task!r}: split {split!r} holds {cell}, which training sees; choose others")
+            if owner.setdefault(cell, split) != split:
+                raise ValueError(f"task {task!r}: {cell} stands in {owner[cell]!r} and in {split!r}")

@@ -1,265 +1,209 @@
 """Study 2's stream: copy what stood before a mark, when the mark comes again."""
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from typing import Literal
 
 import numpy as np
 
+from .bag_of_words import measured_bag_of_words
 from .base import IGNORE, Task
-from .cells import Cell
+from .cells import Cell, grid
 from .copying import induction_baselines
+from .delay_stream import draw_windows
+from .parameters import Numbers
 
-KINDS = {"C": "all of them", "S": "the even ones, in order"}
+KINDS = ("C", "S")
 
 
 @dataclass(frozen=True, kw_only=True)
 class DelayCopy(Task):
     """Full and selective delay copy (Nevermann & Gros 2026, arXiv 2609.11913).
 
-        R x x x x R x x x [x x x x] C R y y y R y y C (x x x x) R z z ...       m = 4, distance 8
-                           source     └── d = 8 ──┘    paste: scored
+        R x x x x R x x x [x x x x] C R y y y R y y C (x x x x) R z z ...       copied 4, distance 7
+                           source     └── d = 7 ──┘    paste: scored
+        R x x x x R x x x [3 6 4 7] S R y y y R y y S (6 4) R z z ...           selective: the even ones, in order
 
     A stream of R blocks (control token R and ℓ ~ Binomial(block_trials, block_probability) random data tokens, never
-    scored) and pairs of C. The first C marks the m data tokens before it; only R blocks stand between the pair, and d
-    tokens in all; after the second C the m tokens are pasted. S pastes the even-valued ones only. `kinds` mixes them
-    ("R" always runs): "C", "S" or "CS", with equal probability per pair.
+    scored) and pairs of C or S. The first mark of a pair marks the `copied` tokens before it; only R blocks stand between
+    the pair, which is d apart; after the second the marked tokens are pasted. `kinds` says which pairs a stream holds ("C",
+    "S", or "CS": each pair either, equally often), `window` the tokens cut from it at a random place. In training each
+    pair draws d from d_min..d_max (S from s_min..s_max, the same unless given) without `held_out`; a cell of one distance
+    holds pairs of that d only, of the kind `asked` ("all": those of `kinds`).
 
-    A window of `window` tokens is cut at a random place. Scored: pasted tokens from place `skip` on, of pastes whose
-    first token is scored, so that first and rest stay apart. In training each pair draws d uniformly from d_min..d_max.
+    Scored: pasted tokens from place `skip` on. `unreachable`: targets whose source precedes the window are "scored", as
+    the paper does (see `ceiling`), or "masked", the whole paste with its first. `cut_pastes`: pastes that begin before
+    place `skip` are scored from there on, as the paper does, or masked whole (our default: a run of scored labels then
+    always begins with the first pasted token).
 
-    *Reconstructed* (open in the paper; our defaults): d counts the tokens between the two marks, so 0 is adjacent; the
-    last R block is cut to meet d exactly; source tokens are the last m *data* tokens, which may stand in an earlier
-    paste; an S whose source has no even token gets one (the last one's lowest bit is dropped) unless `even_source` is
-    "as_drawn"; 1 to `gap_blocks` R blocks stand between pairs. `unreachable`: a target whose source precedes the window is
-    "scored", as stated, or "masked". `test_distances` are those to ask beyond the trained range (default: up to three
-    times d_max and 16 more), `test_windows` the longer windows.
+    *Reconstructed* (open in the paper; the first value is our default): `distance_counts`: d counts the tokens "between"
+    the two marks, so that 0 is adjacent, or the steps from mark to mark ("marks"). `filler`: the last R block between the
+    marks is "cut" to meet d exactly, or blocks are "whole", drawn given that they sum to d. `source`: the marked tokens
+    are the last data tokens, an earlier paste included ("data"), the last tokens whatever they are ("raw"), or the last
+    data tokens with as many R blocks before the mark as keep earlier pastes out ("fresh"). `even_source`: an S whose
+    source has no even token gets one (the last one's lowest bit is dropped; "ensured"), or pastes nothing ("as_drawn").
+    1 to `gap_blocks` R blocks stand between pairs, each number equally often.
+
+    `test_distances` are the untrained distances to ask (default: up to four times d_max, as far as the window holds
+    them), `test_windows` the longer windows (default: twice). Both may be written "1-14,26-120".
     """
 
     name = "delay_copy"
     paste = True
+    control_names = ("R", "C", "S")
+    version = 2
 
-    kinds: str = "C"
+    kinds: Literal["C", "S", "CS"] = "C"
+    asked: Literal["all", "C", "S"] = "all"
     symbols: int = 32
     copied: int = 4
     window: int = 64
     d_min: int = 4
     d_max: int = 8
+    s_min: int | None = None
+    s_max: int | None = None
+    held_out: Numbers = ()
     skip: int = 18
     block_trials: int = 9
     block_probability: float = 2 / 3
     gap_blocks: int = 3
-    unreachable: str = "masked"
-    even_source: str = "ensured"
-    test_distances: tuple[int, ...] | None = None
-    test_windows: tuple[int, ...] | None = None
+    distance_counts: Literal["between", "marks"] = "between"
+    filler: Literal["cut", "whole"] = "cut"
+    source: Literal["data", "raw", "fresh"] = "data"
+    even_source: Literal["ensured", "as_drawn"] = "ensured"
+    unreachable: Literal["masked", "scored"] = "masked"
+    cut_pastes: Literal["masked", "scored"] = "masked"
+    test_distances: Numbers | None = None
+    test_windows: Numbers | None = None
+
+    def derived(self) -> dict:
+        low, high, taken = self.d_min, self.d_max, {*self.trained_distances(self.asked), *self.held_out}
+        near = {self.least, low // 4, low // 2, low - 2, low - 1}
+        far = {*range(high + 1, 2 * high + 1), 5 * high // 2, 3 * high, 4 * high}
+        new = sorted(d for d in near | far if d not in taken and self._fits(Cell(self.window, d)))
+        return {
+            "s_min": self.d_min,
+            "s_max": self.d_max,
+            "test_distances": tuple(new),
+            "test_windows": (2 * self.window,),
+        }
 
     def check(self) -> None:
-        self.require(self.kinds in ("C", "S", "CS"), f"kinds is {self.kinds!r}; allowed: C, S, CS")
-        self.require(self.unreachable in ("scored", "masked"), f"unreachable is {self.unreachable!r}: scored or masked")
-        self.require(
-            self.even_source in ("ensured", "as_drawn"), f"even_source is {self.even_source!r}: ensured or as_drawn"
+        need = self.require
+        need(self.symbols >= 2, f"symbols is {self.symbols}; it must be at least 2")
+        need(self.copied >= 1, f"copied is {self.copied}; it must be at least 1")
+        need(self.skip >= 0, f"skip is {self.skip}; it must be at least 0")
+        need(self.gap_blocks >= 1, f"gap_blocks is {self.gap_blocks}; it must be at least 1")
+        need(self.block_trials >= 1, f"block_trials is {self.block_trials}; it must be at least 1")
+        need(0 < self.block_probability <= 1, f"block_probability is {self.block_probability}; it must be in (0, 1]")
+        need(self.asked == "all" or self.asked in self.kinds, f"asked is {self.asked!r}, kinds is {self.kinds!r}")
+        for kind, (low, high) in (("d", (self.d_min, self.d_max)), ("s", (self.s_min, self.s_max))):
+            if low is not None and high is not None:
+                need(
+                    self.least <= low <= high,
+                    f"{kind}_min {low}, {kind}_max {high}: they must satisfy {self.least} <= {kind}_min <= {kind}_max",
+                )
+        need((self.s_min is None) == (self.s_max is None), "s_min and s_max are given together or not at all")
+        low, high = min(self._range("C")[0], self._range("S")[0]), max(self._range("C")[-1], self._range("S")[-1])
+        need(
+            all(low < d < high for d in self.held_out), f"held_out {list(self.held_out)} must lie inside {low}..{high}"
         )
-        self.require(0 <= self.d_min <= self.d_max, f"d_min {self.d_min}, d_max {self.d_max}: 0 <= d_min <= d_max")
-        needed = self.skip + self.d_max + self.copied + 2
-        self.require(
-            self.window >= needed,
-            f"window {self.window} is too short for a delay of {self.d_max}: it needs {needed} tokens or more",
-        )
+
+    @property
+    def least(self) -> int:
+        """The smallest distance there is."""
+        return int(self.distance_counts == "marks")
 
     @property
     def data_symbols(self) -> int:
         return self.symbols
 
-    @property
-    def control_names(self) -> tuple[str, ...]:
-        return ("R", *self.kinds)
+    def _range(self, kind: str) -> range:
+        own = kind == "S" and self.s_min is not None
+        return range(self.s_min, self.s_max + 1) if own else range(self.d_min, self.d_max + 1)
+
+    def trained_distances(self, kind: str) -> tuple[int, ...]:
+        """The distances that training draws for pairs of a kind ("C", "S", or "all": of any of `kinds`)."""
+        kinds = self.kinds if kind == "all" else kind
+        return tuple(sorted({d for one in kinds for d in self._range(one)} - set(self.held_out)))
 
     @cached_property
-    def distances(self) -> tuple[int, ...]:
-        if self.test_distances is not None:
-            return tuple(self.test_distances)
-        fits = self.window - self.skip - 2
-        return tuple(d for d in range(3 * self.d_max + 17) if d < fits)
+    def _splits(self) -> dict[str, tuple[Cell, ...]]:
+        new = [*self.held_out, *self.test_distances]
+        trained = self.trained_distances(self.asked)
+        return grid([self.window], trained, self.test_windows, new, mixed=True)
 
     def splits(self) -> dict[str, tuple[Cell, ...]]:
-        trained = tuple(Cell(self.window, d) for d in range(self.d_min, self.d_max + 1))
-        far = [d for d in self.distances if d > self.d_max]
-        near = [d for d in self.distances if d < self.d_min]
-        windows = (2 * self.window, 4 * self.window) if self.test_windows is None else self.test_windows
-        return {
-            "train": (Cell(self.window, None),),
-            "validation": trained,
-            "test": trained,
-            "longer": tuple(Cell(w, d) for w in windows for d in range(self.d_min, self.d_max + 1)),
-            "farther": tuple(Cell(self.window, d) for d in far),
-            "nearer": tuple(Cell(self.window, d) for d in near),
-            "both": tuple(Cell(w, d) for w in windows for d in far),
-        }
+        return dict(self._splits)
 
-    def trained_cells(self) -> set[Cell]:
-        return {Cell(self.window, d) for d in range(self.d_min, self.d_max + 1)} | {Cell(self.window, None)}
+    def between(self, distance: int) -> int:
+        """Tokens between the marks of a pair."""
+        return distance - self.least
+
+    def _fits(self, cell: Cell) -> bool:
+        """Whether a window can hold a whole source, the pair, and a scored token."""
+        distance = max(self.trained_distances("all")) if cell.distance is None else cell.distance
+        first = self.copied + 2 + self.between(distance) if self.unreachable == "masked" else 0
+        return distance >= self.least and max(self.skip, first) < cell.length
 
     def check_cell(self, cell: Cell) -> None:
-        distance = self.d_max if cell.distance is None else cell.distance
+        distance = max(self.trained_distances("all")) if cell.distance is None else cell.distance
         self.require(
-            0 <= distance <= cell.length - self.skip - 2,
-            f"a delay of {distance} does not fit a window of {cell.length} with {self.skip} unscored tokens",
+            self._fits(cell),
+            f"a delay of {distance} does not fit a window of {cell.length} with {self.copied} source tokens, "
+            f"two marks and {self.skip} unscored places",
         )
 
     def draw(self, rng: np.random.Generator, count: int, cell: Cell) -> tuple[np.ndarray, np.ndarray]:
-        window = self.draw_window(rng, count, cell)
-        return window["tokens"], window["labels"]
-
-    def draw_window(self, rng: np.random.Generator, count: int, cell: Cell) -> dict[str, np.ndarray]:
-        """`tokens`, `labels` and, for scored places, `source`: the place each target is copied from (negative: before
-        the window)."""
-        longest = self.d_max if cell.distance is None else cell.distance
-        unit = self.gap_blocks * (self.block_trials + 1) + longest + 2 + self.copied
-        stream = _Stream(self, rng, count, cell.length + 2 * unit + 4 * self.copied)
-        stream.filler(np.full(count, 3 * self.copied))
-        while not stream.full:
-            stream.pair(cell.distance)
-        start = 3 * self.copied + rng.integers(unit, size=count)
-        columns = start[:, None] + np.arange(cell.length)
-        tokens, source, nth = (np.take_along_axis(a, columns, 1) for a in (stream.tokens, stream.source, stream.nth))
-        source = source - start[:, None]
-        place = np.arange(cell.length)
-        scored = (nth >= 0) & (place - nth >= self.skip)
-        if self.unreachable == "masked":
-            scored &= source >= 0
-            first = np.maximum(place - np.maximum(nth, 0), 0)  # a paste counts only where its first token does
-            scored &= np.take_along_axis(scored, first, 1)
-        return {"tokens": tokens, "labels": np.where(scored, tokens, IGNORE), "source": source}
+        windows = draw_windows(self, rng, count, cell)
+        return windows.tokens, windows.labels
 
     def oracle(self, tokens: list[int]) -> dict[int, int]:
-        """{place: answer} by reading the marks of one sequence. A mark that data follows closes a pair: the first one may
-        have been opened before the window."""
-        answers, data, opened = {}, [], None
-        for place, token in enumerate(tokens[int(self.bos) :], int(self.bos)):
-            if token < self.symbols:
-                data.append(token)
-                continue
-            name = self.vocabulary[token].strip("[]")
-            if name not in KINDS:
-                continue
-            follows_data = place + 1 < len(tokens) and tokens[place + 1] < self.symbols
-            if opened is not None:
-                if name == "S":  # with a source that begins before the window, which even token comes first is unknown
-                    opened = [] if None in opened else [x for x in opened if x % 2 == 0]
-                answers |= {place + 1 + n: x for n, x in enumerate(opened) if x is not None}
-                opened = None
-            elif not follows_data:
-                missing = max(0, self.copied - len(data))
-                opened = [None] * missing + data[-self.copied :]
-        return answers
+        """By reading the marks. The first mark may close a pair opened before the window: then data follows it, and the
+        look at that one token is all that an answer here reads beyond its own past. With "raw" sources a pasted mark
+        can't be told from a real one there."""
+        marks = {self.control(kind): kind for kind in KINDS}
+        answers, seen, opened, first, pasted = {}, [], None, True, 0
+        for place, token in enumerate(tokens):
+            kind = marks.get(token) if place >= pasted else None
+            if kind and opened is not None:
+                known = kind == "C" or None not in opened  # else which even token comes first is unknown
+                paste = [x for x in opened if kind == "C" or x % 2 == 0] if known else []
+                answers |= {place + 1 + n: x for n, x in enumerate(paste) if x is not None}
+                opened, pasted = None, place + 1 + len(paste)
+            elif kind and not (first and tokens[place + 1 : place + 2] and tokens[place + 1] < self.symbols):
+                opened = ([None] * self.copied + seen)[-self.copied :]
+            first = first and not kind
+            if token < self.symbols or self.source == "raw":
+                seen.append(token)
+        return {place: x for place, x in answers.items() if place < len(tokens)}
+
+    def chance(self, cell: Cell) -> float:
+        """A uniform guess among the symbols of the kind of paste, by their shares of the scored tokens."""
+        kinds = self.kinds if self.asked == "all" or cell.distance is None else self.asked
+        even = -(-self.symbols // 2)
+        tokens = {"C": self.copied, "S": self.copied * even / self.symbols}
+        right = {"C": 1 / self.symbols, "S": 1 / even}
+        return sum(tokens[k] * right[k] for k in kinds) / sum(tokens[k] for k in kinds)
 
     def ceiling(self, cell: Cell) -> float:
-        """The share of scored targets whose source stands in the window, and chance for the rest (2,000 windows)."""
-        if self.unreachable == "masked":
-            return 1.0
-        window = self.draw_window(np.random.default_rng(0), 2000, cell)
-        known = (window["source"] >= 0)[window["labels"] != IGNORE].mean()
-        return float(known + (1 - known) * self.chance(cell))
+        """The share of scored targets whose source stands in the window, and chance for the rest (4,000 windows)."""
+        return 1.0 if self.unreachable == "masked" else _ceiling(self, cell)
 
     def baselines(self, cell: Cell) -> dict[str, float]:
-        tokens, labels = self.draw(np.random.default_rng(0), 400, cell)
-        return induction_baselines(tokens, labels)
+        """Measured on 400 windows: naming the commonest data token so far, and what followed the last one or two tokens
+        when they last stood here."""
+        return dict(_baselines(self, cell))
 
 
-class _Stream:
-    """N streams side by side, written unit by unit. `nth` is a pasted token's place in its paste, -1 elsewhere; `source`
-    the column it was copied from."""
+@cache
+def _ceiling(task: DelayCopy, cell: Cell) -> float:
+    windows = draw_windows(task, np.random.default_rng(0), 4000, cell)
+    known = windows.known[windows.labels != IGNORE].mean()
+    return float(known + (1 - known) * task.chance(cell))
 
-    def __init__(self, task: DelayCopy, rng: np.random.Generator, count: int, length: int):
-        self.task, self.rng, self.length = task, rng, length
-        slack = task.gap_blocks * (task.block_trials + 1) + length  # one unit may run over the end
-        self.tokens = np.zeros((count, length + slack), np.int64)
-        self.source = np.zeros_like(self.tokens)
-        self.nth = np.full_like(self.tokens, -1)
-        self.at = np.zeros(count, np.int64)  # the next free column of each row
-        self.data = np.zeros_like(self.tokens)  # columns of the data tokens, in order
-        self.seen = np.zeros(count, np.int64)  # how many
-        self.rows = np.arange(count)
 
-    @property
-    def full(self) -> bool:
-        return bool((self.at >= self.length).all())
-
-    def filler(self, lengths: np.ndarray) -> None:
-        """R blocks that fill exactly `lengths` tokens, the last one cut."""
-        width = int(lengths.max()) if len(lengths) else 0
-        if width == 0:
-            return
-        task, shape = self.task, (len(lengths), width)
-        tokens = self.rng.integers(task.symbols, size=shape)
-        blocks = 1 + self.rng.binomial(task.block_trials, task.block_probability, size=(len(lengths), width // 2 + 2))
-        starts = np.cumsum(blocks, 1)
-        marks = np.zeros((len(lengths), width + 1), bool)
-        marks[:, 0] = True
-        np.put_along_axis(marks, np.minimum(starts, width), True, 1)
-        marks = marks[:, :width]
-        tokens[marks] = task.control("R")
-        self._write(tokens, lengths, marks)
-
-    def gap(self) -> None:
-        """One to `gap_blocks` whole R blocks."""
-        task = self.task
-        blocks = 1 + self.rng.binomial(task.block_trials, task.block_probability, size=(len(self.at), task.gap_blocks))
-        blocks *= np.arange(task.gap_blocks) <= self.rng.integers(task.gap_blocks, size=len(self.at))[:, None]
-        lengths, ends = blocks.sum(1), np.cumsum(blocks, 1)
-        width = int(lengths.max())
-        tokens = self.rng.integers(task.symbols, size=(len(self.at), width))
-        marks = np.zeros((len(self.at), width + 1), bool)
-        marks[:, 0] = True
-        np.put_along_axis(marks, ends, True, 1)
-        marks = marks[:, :width]
-        tokens[marks] = task.control("R")
-        self._write(tokens, lengths, marks)
-
-    def pair(self, distance: int | None) -> None:
-        """A gap, a mark, d tokens of R blocks, the mark again, and the paste."""
-        task, count = self.task, len(self.at)
-        self.gap()
-        kind = self.rng.integers(len(task.kinds), size=count)
-        mark = np.array([task.control(k) for k in task.kinds])[kind]
-        source = np.take_along_axis(self.data, self.seen[:, None] - task.copied + np.arange(task.copied), 1)
-        copies_all = np.array([k == "C" for k in task.kinds])[kind]
-        if task.even_source == "ensured":
-            self._ensure_even(source[~copies_all], self.rows[~copies_all])
-        self._mark(mark)
-        d = self.rng.integers(task.d_min, task.d_max + 1, size=count) if distance is None else np.full(count, distance)
-        self.filler(d)
-        self._mark(mark)
-        values = np.take_along_axis(self.tokens, source, 1)
-        kept = (values % 2 == 0) | copies_all[:, None]
-        order = np.argsort(~kept, axis=1, kind="stable")
-        values, source = (np.take_along_axis(a, order, 1) for a in (values, source))
-        self._write(values, kept.sum(1), np.zeros_like(kept), source)
-
-    def _ensure_even(self, source: np.ndarray, rows: np.ndarray) -> None:
-        """Make the last source token even where all are odd and it is not itself a copy."""
-        last = source[:, -1]
-        odd = (self.tokens[rows[:, None], source] % 2 == 1).all(1) & (self.nth[rows, last] < 0)
-        self.tokens[rows[odd], last[odd]] -= 1
-
-    def _mark(self, mark: np.ndarray) -> None:
-        self.tokens[self.rows, self.at] = mark
-        self.at += 1
-
-    def _write(self, tokens, lengths, is_control, source=None) -> None:
-        """Append the first `lengths` of each row's tokens, where there is room."""
-        column = np.arange(tokens.shape[1])
-        live = column < lengths[:, None]
-        row = np.broadcast_to(self.rows[:, None], tokens.shape)[live]
-        at = (self.at[:, None] + column)[live]
-        self.tokens[row, at] = tokens[live]
-        if source is not None:
-            self.nth[row, at] = np.broadcast_to(column, tokens.shape)[live]
-            self.source[row, at] = source[live]
-        is_data = live & ~is_control
-        rank = self.seen[:, None] + np.cumsum(is_data, 1) - 1
-        self.data[np.broadcast_to(self.rows[:, None], tokens.shape)[is_data], rank[is_data]] = (
-            self.at[:, None] + column
-        )[is_data]
-        self.at += lengths
-        self.seen += is_data.sum(1)
+@cache
+def _baselines(task: DelayCopy, cell: Cell) -> dict[str, float]:
+    tokens, labels = task.draw(np.random.default_rng(0), 400, cell)
+    return {"bag_of_words": measured_bag_of_words(tokens, labels, task.symbols)} | induction_baselines(tokens, labels)

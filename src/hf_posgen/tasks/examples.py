@@ -1,30 +1,51 @@
 """Example i of a cell, whoever asks: the same in every batch, process, shard and stream."""
 
 import zlib
+from functools import lru_cache
 
 import numpy as np
 
 from .base import Task
 from .cells import Cell
 
-BLOCK = 32  # examples drawn from one generator; part of the data's definition (raise a task's `version` to change it)
+BLOCK_TOKENS = 8192  # about so many tokens come from one generator
+
+
+def block_size(length: int) -> int:
+    """Examples that share a generator: part of the data's definition, like a task's `version`.
+
+    Fewer, and the fixed cost of drawing dominates (10 µs for the generator alone); more, and a training step pays for
+    examples that it doesn't use.
+    """
+    return min(512, max(16, BLOCK_TOKENS // length))
 
 
 def examples(task: Task, seed: int, split: str, cell: Cell, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
     """Examples start..stop-1 of a cell: tokens and labels (N, T). A function of (task, seed, split, cell, i) alone."""
-    blocks = [_block(task, seed, split, cell, b) for b in range(start // BLOCK, -(-stop // BLOCK))]
-    first = start // BLOCK * BLOCK
-    tokens, labels = (np.concatenate([block[part] for block in blocks]) for part in (0, 1))
-    return tokens[start - first : stop - first], labels[start - first : stop - first]
+    if not 0 <= start < stop:
+        raise ValueError(f"examples {start} to {stop}: they must satisfy 0 <= start < stop")
+    size = block_size(cell.length)
+    blocks = [_block(task, task.version, seed, split, cell, b) for b in range(start // size, -(-stop // size))]
+    first = start // size * size
+    parts = (np.concatenate([block[part] for block in blocks])[start - first : stop - first] for part in (0, 1))
+    tokens, labels = parts
+    return tokens, labels
 
 
-def _block(task: Task, seed: int, split: str, cell: Cell, block: int) -> tuple[np.ndarray, np.ndarray]:
+@lru_cache(maxsize=16)
+def _block(task: Task, version: int, seed: int, split: str, cell: Cell, block: int) -> tuple[np.ndarray, np.ndarray]:
+    """One block. The latest are kept: steps that follow each other read the same block of the same cell."""
     distance = 0 if cell.distance is None else cell.distance + 1
     key = [seed, zlib.crc32(split.encode()), cell.length, distance, block]
-    return task.sample(np.random.default_rng(key), BLOCK, cell)
+    return task.sample(np.random.Generator(np.random.SFC64(key)), block_size(cell.length), cell)
 
 
 def train_cell(task: Task, seed: int, step: int) -> Cell:
     """The cell that training step `step` draws from, each equally likely."""
-    cells = task.cells("train")
+    cells = _train_cells(task)
     return cells[np.random.default_rng([seed, zlib.crc32(b"schedule"), step]).integers(len(cells))]
+
+
+@lru_cache(maxsize=16)
+def _train_cells(task: Task) -> tuple[Cell, ...]:
+    return task.cells("train")

@@ -7,9 +7,10 @@ import pyarrow.parquet as pq
 import yaml
 
 from .base import Task
-from .builder import FEATURES, ROWS, arrow_table
+from .builder import FEATURES, arrow_table, pieces
 from .cells import SPLITS
-from .registry import CONFIGS, TASKS, build_task, config_spec, resolve_task, unknown
+from .parameters import unknown
+from .registry import CONFIGS, TASKS, build_task, config_spec, resolve_task
 
 SHARD_TOKENS = 20_000_000
 
@@ -50,7 +51,7 @@ def _write_split(task: Task, seed: int, split: str, count: int, folder: Path) ->
     cells = task.cells(split)
     tokens = count * sum(cell.length + task.slots() for cell in cells)
     shards = max(1, -(-tokens // SHARD_TOKENS))
-    spans = [(cell, at, min(at + ROWS, count)) for cell in cells for at in range(0, count, ROWS)]
+    spans = [(cell, *piece) for cell in cells for piece in pieces(cell, 0, count)]
     files = []
     for shard in range(shards):
         path = folder / f"{split}-{shard:05d}-of-{shards:05d}.parquet"

@@ -1,0 +1,55 @@
+"""Cells, the grid of splits, and parameters written as text."""
+
+import pytest
+
+from hf_posgen.tasks import Cell
+from hf_posgen.tasks.cells import HELD_OUT, SPLITS, grid, refuse_overlap
+from hf_posgen.tasks.parameters import numbers
+
+
+def test_cells_are_ordered_and_print_short():
+    assert str(Cell(48, 3)) == "L48 d3" and str(Cell(64, None)) == "L64 mixed"
+    assert sorted([Cell(48, 3), Cell(16, 9), Cell(16, None), Cell(16, 3)]) == [
+        Cell(16, None),
+        Cell(16, 3),
+        Cell(16, 9),
+        Cell(48, 3),
+    ]
+    assert len({Cell(1, 2), Cell(1, 2)}) == 1
+
+
+def test_grid_drawn_by_hand():
+    """Trained lengths 10 and 20, distances 3, 4, 7; asked beyond: lengths 15, 40, distances 1, 5, 9."""
+    splits = grid([10, 20], [3, 4, 7], [40, 15], [1, 5, 9])
+    cells = {name: {(c.length, c.distance) for c in mine} for name, mine in splits.items()}
+    assert set(splits) == set(SPLITS)
+    assert cells["train"] == cells["validation"] == cells["test"] == {(n, d) for n in (10, 20) for d in (3, 4, 7)}
+    assert cells["longer"] == {(40, 3), (40, 4), (40, 7)}
+    assert cells["farther"] == {(20, 9)} and cells["nearer"] == {(20, 1)}
+    assert cells["between"] == {(15, 3), (15, 4), (15, 7), (20, 5)}
+    assert cells["both"] == {(40, 1), (40, 5), (40, 9)}
+    mixed = grid([10], [3, 4], mixed=True)
+    assert mixed["train"] == (Cell(10, None),) and mixed["test"] == (Cell(10, 3), Cell(10, 4))
+
+
+def test_a_length_below_the_trained_ones_is_refused():
+    with pytest.raises(ValueError, match="length 5 is below the trained ones .10 to 20."):
+        grid([10, 20], [3], [5])
+
+
+@pytest.mark.parametrize("split", HELD_OUT)
+def test_overlap_is_refused(split):
+    with pytest.raises(ValueError, match=f"task 'x': split '{split}' holds L10 d3, which training sees"):
+        refuse_overlap("x", {split: (Cell(10, 3),)}, {Cell(10, 3)})
+
+
+def test_a_cell_stands_in_one_held_out_split():
+    with pytest.raises(ValueError, match="L10 d3 stands in 'longer' and in 'both'"):
+        refuse_overlap("x", {"longer": (Cell(10, 3),), "both": (Cell(10, 3),)}, set())
+
+
+def test_numbers():
+    assert numbers("1-3, 7,9-10") == (1, 2, 3, 7, 9, 10) and numbers("") == ()
+    for text in ("1-", "a", "1.5", "-3"):
+        with pytest.raises(ValueError, match="no list of whole numbers"):
+            numbers(text)
