@@ -107,10 +107,10 @@ def test_fire_argument():
 
 
 def test_sandwich():
-    sandwich = build("sandwich", heads=1, size=8, **{})
-    sandwich.size = 4
+    config = PosGenConfig(hidden_size=8, num_attention_heads=1)
+    sandwich = ENCODINGS["sandwich"](config, size=4)
     for distance, expected in ((0, 2.0), (1, 1.540252), (3, 0.009558)):
-        bias = float(sandwich.bias(at(distance), at(0)).dense(None)) * math.sqrt(8)
+        bias = float(sandwich.bias(at(distance), at(0)).at(torch.tensor(distance))) * math.sqrt(8)
         assert bias == pytest.approx(expected, abs=1e-6)
 
 
@@ -145,7 +145,7 @@ def test_exact_angles_in_float64():
     assert angles.dtype == torch.float64 and float(angles[0, 0, 1]) == pytest.approx(10**4, abs=1e-8)
 
 
-COLUMNS = ["alibi", "sandwich", "forgetting_gate", "cable"]
+COLUMNS = ["alibi", "sandwich", "t5", "forgetting_gate", "cable"]
 
 
 @pytest.mark.parametrize("name", COLUMNS)

@@ -6,6 +6,7 @@ import torch
 
 from .attention_mask import Visible, document_lengths, documents
 from .position_encoding import PositionEncoding, Tokens
+from .posgen_cache import leader
 
 
 @dataclass(frozen=True)
@@ -74,10 +75,10 @@ def build_context(
     Raises `ValueError` where documents restart, or positions are given, with a cache that holds or will hold tokens.
     """
     (B, L), device = inputs_embeds.shape[:2], inputs_embeds.device
-    offset = 0 if cache is None else cache.get_seq_length()
+    offset = 0 if cache is None else cache.get_seq_length(leader(cache))
     if isinstance(offset, torch.Tensor):  # a static cache counts in place: keep what it was before this pass
         offset = offset.clone()
-    slots = L if cache is None else cache.get_mask_sizes(L, 0)[0]
+    slots = L if cache is None else cache.get_mask_sizes(L, leader(cache))[0]
     attention_mask = _none_if_all_real(attention_mask)
     real_BM, given, real_BL = _read_mask(attention_mask, offset, L, slots, device)
     counted = position_ids is None and attention_mask is None
@@ -142,8 +143,8 @@ def _count(real_BM: torch.Tensor | None, offset, L: int, device) -> torch.Tensor
 
 
 def _cached_keys(queries: Tokens, cache, offset) -> Tokens:
-    """All keys' tokens. What all layers share stands in the first layer's cache."""
-    layer = cache.layers[0]
+    """All keys' tokens (where no layer holds keys, the new ones alone). What layers share stands in the leader's cache."""
+    layer = cache.layers[leader(cache)]
     if "positions" not in layer.streams and isinstance(offset, int) and offset > 0:  # filled by somebody else's model
         past = torch.arange(offset, device=queries.positions_BL.device)[None]
         layer.streams = {"positions": past, "index": past}

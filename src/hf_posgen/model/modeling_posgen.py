@@ -18,6 +18,7 @@ from .context import build_context
 from .encoding_registry import ENCODINGS, build_encoding
 from .external import carry_external
 from .logit_scale import LogitScale
+from .mixer_recurrent import Recurrence
 from .mixer_registry import build_mixer
 from .mixer_softmax import SoftmaxAttention
 from .posgen_cache import adopt, recall
@@ -108,7 +109,7 @@ class PosGenPreTrainedModel(PreTrainedModel):
             init.ones_(module.weight)
             if getattr(module, "bias", None) is not None:
                 init.zeros_(module.bias)
-        elif isinstance(module, PositionEncoding | LogitScale):
+        elif isinstance(module, PositionEncoding | LogitScale | Recurrence):
             module.reset_parameters()
 
 

@@ -113,7 +113,11 @@ class PosGenStateLayer(_Streams, CacheLayerMixin):
         """Put the states after `tokens` more tokens."""
         self.states, self.seen, self.is_initialized = states, self.seen + tokens, True
 
-    append = PosGenDynamicLayer.append
+    def append(self, name: str, new_BL: torch.Tensor) -> torch.Tensor:
+        """Nobody looks back here: keep the last token's part alone; returns the new tokens'."""
+        self.streams[name] = new_BL[:, -1:]
+        return new_BL
+
     last = PosGenDynamicLayer.last
 
     def get_seq_length(self) -> int:
@@ -154,12 +158,22 @@ class PosGenStateLayer(_Streams, CacheLayerMixin):
             raise ValueError("a recurrent state can't be cropped: its past is not kept")
 
 
+def leader(cache: Cache) -> int:
+    """The first layer that holds keys: it counts the tokens, and keeps what all layers share about them. 0 where no layer
+    holds any."""
+    holds = (i for i, layer in enumerate(cache.layers) if not isinstance(layer, PosGenStateLayer))
+    return next(holds, 0)
+
+
 def recall(cache: Cache, inputs_embeds_BLD: torch.Tensor) -> torch.Tensor:
     """Keep the embeddings instead of keys and values; returns those of all tokens (B, M, D)."""
-    whole = cache.layers[0].append("embeddings", inputs_embeds_BLD)
+    whole = cache.layers[leader(cache)].append("embeddings", inputs_embeds_BLD)
     counter = inputs_embeds_BLD.new_zeros(inputs_embeds_BLD.shape[0], 1, inputs_embeds_BLD.shape[1], 1)
-    for layer in range(len(cache.layers)):  # nothing to keep, but the cache counts tokens by its keys
-        cache.update(counter, counter, layer)
+    for i, layer in enumerate(cache.layers):  # nothing to keep, but the cache counts tokens by its keys
+        if isinstance(layer, PosGenStateLayer):
+            layer.advance(inputs_embeds_BLD.shape[1], {})
+        else:
+            cache.update(counter, counter, i)
     return whole
 
 
