@@ -1,0 +1,56 @@
+"""The effective rank of W_Q^T W_K per head: exp of the entropy of its singular values, normalised to sum 1 (Roy and
+Vetterli 2007), and the share of their squared sum that the first holds; `untrained` is the same of the model at its start.
+
+A low-rank *kernel* does not need low-rank weights: compare with the carrier kernel's rank-one share.
+"""
+
+import torch
+
+from .subject import Subject, per_head
+
+
+@torch.no_grad()
+def measure(subject: Subject) -> dict:
+    before = {} if subject.untrained is None else {(e["layer"], e["head"]): e for e in _heads(subject.untrained)}
+    heads = _heads(subject.model)
+    for entry in heads:
+        entry["untrained"] = before.get((entry["layer"], entry["head"]), {}).get("effective_rank")
+    return {"head_dim": subject.model.config.head_dim, "heads": heads}
+
+
+def _heads(model) -> list[dict]:
+    return [entry for i, layer in enumerate(model.model.layers) for entry in per_head(i, ranks(layer.self_attn))]
+
+
+def ranks(attention) -> dict[str, torch.Tensor]:
+    """Singular values of W_Q^T W_K are those of R_Q R_K^T, the triangular factors of the tall W_Q^T and W_K^T."""
+    size = attention.config.head_dim
+    q = attention.q_proj.weight.double().unflatten(0, (-1, size))
+    k = attention.k_proj.weight.double().unflatten(0, (-1, size))
+    k = k.repeat_interleave(len(q) // len(k), dim=0)
+    values = torch.linalg.svdvals(torch.linalg.qr(q.mT).R @ torch.linalg.qr(k.mT).R.mT)
+    share = values / values.sum(-1, keepdim=True)
+    return {
+        "effective_rank": effective_rank(values),
+        "first_share": values[:, 0].square() / values.square().sum(-1),
+        "singular_values": share,
+    }
+
+
+def effective_rank(values: torch.Tensor) -> torch.Tensor:
+    share = values / values.sum(-1, keepdim=True)
+    return (-(share * share.clamp(min=1e-300).log()).sum(-1)).exp()
+
+
+def figure(result: dict):
+    from .drawing import head_name, panels
+
+    fig, axes = panels(1, width=5)
+    for entry in result["heads"]:
+        label = f"{head_name(entry)}: effective rank {entry['effective_rank']:.1f} of {result['head_dim']}"
+        axes[0].semilogy(entry["singular_values"], lw=1.2, label=label)
+    axes[0].set(
+        xlabel="index", ylabel="singular value, share of the sum", ylim=(1e-6, 1), title="spectrum of W_Q^T W_K"
+    )
+    axes[0].legend(fontsize=7, frameon=False)
+    return fig

@@ -1,0 +1,127 @@
+"""The min-norm interpolant (Singh, Mishra, Raut 2026, arXiv 2607.18759, control with linear attention; *reconstructed*).
+
+Features of an offset: φ(δ) = [cos θ_f δ, sin θ_f δ]. a* = Φ⁺ e_k gives the least-norm kernel that is 1 at the asked offset
+k and 0 at the other trained ones, by SVD of Φ (trained offsets × 2F) in float64; singular values below cutoff · the largest
+are left out. (The normal equations would square a condition number that is beyond float64 already.) For each cutoff: the
+norm, the residual on the trained offsets, and the largest value beyond them, relative to the value at k: below 1 the
+interpolant still picks k there.
+
+Grids: "geometric" (base of the model's rotary encoding, or 10000), "linear" (1/F ... F/F radians per token, the rotary
+option of that name) and "full_band" (linear to π, all that whole offsets can tell apart). On the first two the trained
+offsets see a band too narrow, and the exact interpolant's norm is enormous; on the third it extrapolates until its
+period 2F. With each goes the correlation of the learned kernel κ (centred) inside and beyond the trained offsets.
+"""
+
+import torch
+
+from ..model.encodings_absolute import inverse_frequencies
+from .kernel import pair_kernels
+from .subject import NotApplicable, Subject, plain, rotary
+
+CUTOFFS = (1e-14, 1e-10, 1e-6, 1e-3, 1e-2)
+
+
+@torch.no_grad()
+def measure(subject: Subject) -> dict:
+    k, seen, longest = subject.require_offset(), subject.train_length, subject.longest
+    layer = subject.model.model.layers[0].self_attn
+    encoding = rotary(getattr(layer, "position_encoding", None) or subject.model.model.position_encoding)
+    learned = learned_kernel(subject, longest)
+    pairs = subject.model.config.head_dim // 2
+    grids = {
+        "geometric": inverse_frequencies(2 * pairs, getattr(encoding, "base", 10000.0)),
+        "linear": torch.arange(pairs, 0, -1, dtype=torch.float64) / pairs,
+        "full_band": torch.arange(pairs, 0, -1, dtype=torch.float64) / pairs * torch.pi,
+    }
+    out = {
+        "offset": k,
+        "train_length": seen,
+        "longest": longest,
+        "learned": None if learned is None else plain(learned),
+    }
+    out["grids"] = {name: _grid(frequencies, k, seen, longest, learned) for name, frequencies in grids.items()}
+    if encoding is not None:
+        out["grids"]["own"] = _grid(encoding.frequencies(), k, seen, longest, learned)
+    return out
+
+
+def learned_kernel(subject: Subject, longest: int) -> torch.Tensor | None:
+    """The first layer's mean κ(δ), heads averaged; None where it has none."""
+    try:
+        return pair_kernels(subject.model, subject.task.data_symbols, longest - 1).mean((0, 1, 2)).double()
+    except NotApplicable:
+        return None
+
+
+def features(frequencies: torch.Tensor, offsets: torch.Tensor) -> torch.Tensor:
+    """(δ, 2F) cosines and sines."""
+    angles = offsets.double()[:, None] * frequencies
+    return torch.cat([angles.cos(), angles.sin()], -1)
+
+
+def interpolant(frequencies: torch.Tensor, k: int, seen: int, cutoff: float) -> dict:
+    """The least-norm coefficients (2F,), how many singular values they use, their norm, and the residual on 0..seen-1."""
+    phi = features(frequencies, torch.arange(seen))
+    left, values, right = torch.linalg.svd(phi, full_matrices=False)
+    kept = values > cutoff * values[0]
+    target = torch.zeros(seen, dtype=torch.float64)
+    target[k] = 1.0
+    coefficients = right[kept].T @ ((left[:, kept].T @ target) / values[kept])
+    residual = phi @ coefficients - target
+    return {
+        "coefficients": coefficients,
+        "kept": int(kept.sum()),
+        "norm": float(coefficients.norm()),
+        "residual": float(residual.norm()),
+        "condition": float(values[0] / values[-1].clamp(min=1e-300)),
+    }
+
+
+def _grid(frequencies, k: int, seen: int, longest: int, learned) -> dict:
+    entries = []
+    for cutoff in CUTOFFS:
+        facts = interpolant(frequencies, k, seen, cutoff)
+        curve = features(frequencies, torch.arange(longest)) @ facts.pop("coefficients")
+        entry = {"cutoff": cutoff} | facts | {"kernel": curve.tolist()}
+        if longest > seen:
+            entry["largest_beyond"] = float(curve[seen:].max() / curve[k])
+            entry["picks_k_up_to"] = _picks_up_to(curve, k)
+        if learned is not None:
+            entry["correlation_inside"] = correlation(curve[:seen], learned[:seen])
+            entry["correlation_beyond"] = correlation(curve[seen:], learned[seen:]) if longest > seen + 1 else None
+        entries.append(entry)
+    return {"by_cutoff": entries}
+
+
+def _picks_up_to(curve: torch.Tensor, k: int) -> int:
+    """The longest sequence in which the largest value still stands at k."""
+    rivals = (curve >= curve[k]).nonzero()[:, 0]
+    rivals = rivals[rivals != k]
+    return int(rivals[0]) if len(rivals) else len(curve)
+
+
+def correlation(a: torch.Tensor, b: torch.Tensor) -> float | None:
+    a, b = a - a.mean(), b - b.mean()
+    size = a.norm() * b.norm()
+    return float(a @ b / size) if size > 0 else None
+
+
+def figure(result: dict):
+    """The interpolants of each grid, beside the learned kernel, scaled to 1 at k."""
+    from .drawing import mark, panels
+
+    fig, axes = panels(3, width=5)
+    k = result["offset"]
+    for ax, (name, grid) in zip(axes, result["grids"].items(), strict=False):
+        for entry in (grid["by_cutoff"][0], grid["by_cutoff"][3]):
+            curve = torch.tensor(entry["kernel"])[:256]
+            label = f"cutoff {entry['cutoff']:.0e}: norm {entry['norm']:.1e}, residual {entry['residual']:.1e}"
+            ax.plot((curve / curve[k]).clamp(-3, 3), lw=1, label=label)
+        if result["learned"] is not None:
+            learned = torch.tensor(result["learned"])[:256]
+            ax.plot((learned / learned[: result["train_length"]].abs().max()), color="black", lw=1.2, label="learned κ")
+        mark(ax, result["train_length"], k)
+        ax.set(title=f"{name} frequencies", xlabel="offset δ (tokens)", ylabel="kernel, 1 at k (cut at ±3)")
+        ax.set_xscale("symlog", linthresh=16)
+        ax.legend(fontsize=6.5, frameon=False)
+    return fig
