@@ -1,66 +1,81 @@
-"""A report from rows: report.md, figures and an explorable page. Reads no model."""
+"""A report from rows: report.md and figures. Reads no model."""
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
 from .files import read_rows, write_text
-from .report_data import LABELS, axes, axis_table, fit_table, frame, metrics, summary_tables, trained_range
+from .report_data import Panel, axes, facts, frame, metrics, panels
+from .report_headlines import DEFINITIONS, contrast_table, far_table, headline_table, over_all_seeds
+from .report_tables import axis_table, caption, fit_table, markdown, summary_tables
 
 __all__ = ["ReportPaths", "collect_rows", "report", "summary_tables"]
 
 
 @dataclass(frozen=True)
 class ReportPaths:
+    """figures: the PNGs; a PDF lies beside each."""
+
     markdown: Path
     figures: list[Path]
 
 
 def collect_rows(folders) -> list[dict]:
     """The rows of run and sweep folders. Raises `ValueError` for a folder that holds none."""
-    rows = []
+    rows = {}
     for folder in map(Path, folders):
         found = read_rows(folder / "results.jsonl")
         if not found:
             raise ValueError(f"{folder} holds no results.jsonl with rows: evaluate it first")
-        rows += found
-    return rows
+        rows |= {json.dumps(row, sort_keys=True): row for row in found}  # a sweep and its runs hold the same rows
+    return list(rows.values())
 
 
 def report(rows: list[dict], out: str | Path, title: str = "Extrapolation report") -> ReportPaths:
-    """Write out/report.md and out/figures/*.png|pdf. Raises `ValueError` where there are no rows."""
+    """Write out/report.md and out/figures/*.png|pdf. Raises `ValueError` where there are no rows to report."""
     from . import report_figures as draw
 
-    table, out = frame(rows), Path(out)
-    figures = [draw.overview(table, out / "figures")]
-    blocks = [f"# {title}", "![overview](figures/overview.png)", _reading(table)]
-    for panel, part in table.groupby("panel"):
-        mine = draw.curves(part, panel, out / "figures") + draw.heat_maps(part, panel, out / "figures")
+    shown, out = panels(frame(rows)), Path(out)
+    overview = draw.overview(shown, out / "figures")
+    figures = [overview] if overview else []
+    blocks = [f"# {title}", *([f"![Every study at a glance](figures/{overview.name})"] if overview else []), READING]
+    for panel in shown:
+        mine = draw.curves(panel, out / "figures") + draw.heat_maps(panel, out / "figures")
         figures += mine
-        blocks += [f"## {panel}", _facts(part), fit_table(part).to_markdown()]
-        blocks += [f"![{path.stem}](figures/{path.name})" for path in mine]
-        for axis in axes(part):
-            low, high = trained_range(part, axis)
-            for metric in metrics(part):
-                blocks.append(f"### {LABELS[metric]} by {axis} (trained {low:.0f} to {high:.0f})")
-                blocks.append(axis_table(part, axis, metric, most=16).to_markdown())
+        blocks += _panel(panel, mine)
+    blocks += ["## What the numbers are", DEFINITIONS]
     write_text(out / "report.md", "\n\n".join(blocks) + "\n")
     return ReportPaths(out / "report.md", figures)
 
 
-def _reading(table) -> str:
-    seeds = table.groupby("panel")["seed"].nunique().min()
-    few = "" if seeds >= 3 else f" With {seeds} seed{'s' if seeds > 1 else ''} there are points and no intervals."
-    return (
-        "Means over the seeds that fit in distribution, with Student's t intervals over seeds. An arm marked * did not "
-        "fit: it is drawn grey and says nothing about generalisation. The trained range is shaded; dashed: chance."
-        + few
-    )
+READING = """\
+The trained range is shaded. From three seeds on, lines are means over the seeds that fit in distribution, with Student's t
+interval over seeds; with fewer, every seed is a line of its own and there is no interval. An arm that did not fit (*) is
+grey: it says nothing about generalisation, and enters no mean. Small models show what can happen at their size; they refute
+nothing. Heat maps are exploratory."""
 
 
-def _facts(part) -> str:
-    row = part.iloc[0]
-    counts = sorted(part["count"].unique())
-    return (
-        f"Task `{row['task']}`, trained on lengths up to {row['train_length']}; {counts[0]} sequences per cell, "
-        f"model in {row['dtype']}, weights selected on: {row['selected_on']}."
-    )
+def _panel(panel: Panel, figures: list[Path]) -> list[str]:
+    table = panel.table
+    blocks = [f"## {panel.title}", _facts(table), markdown(*fit_table(table))]
+    blocks += [f"![{path.stem.replace('_', ' ')}](figures/{path.name})" for path in figures]
+    head, lines = headline_table(table)
+    if len(head) > 1:
+        blocks += ["### Headline numbers", markdown(head, lines)]
+    if over_all_seeds(table):
+        blocks.append(f"Those are over the seeds that fit. {over_all_seeds(table)}.")
+    for heading, made in (("Study 2's numbers", far_table(table)), ("Differences", contrast_table(table))):
+        blocks += [f"### {heading}", markdown(*made)] if made else []
+    for axis in axes(table):
+        for metric in metrics(table):
+            said = caption(panel, axis, metric)
+            blocks += [f"### {said[:1].upper()}{said[1:]}", markdown(*axis_table(table, axis, metric, most=24))]
+    return blocks
+
+
+def _facts(table) -> str:
+    row = table.iloc[0]
+    words = [f"Task `{row['task']}`", facts(table)]
+    words += [f"model in {row['dtype']}"] if "dtype" in table else []
+    words += [f"weights selected on: {row['selected_on']}"] if "selected_on" in table else []
+    return ", ".join(words) + "."

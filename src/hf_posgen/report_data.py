@@ -1,23 +1,74 @@
-"""Rows as tables: what reports, cards and consoles show. Nothing here loads a model."""
+"""Rows as data frames: what reports, figures and consoles show. Nothing here loads a model."""
+
+import math
+import re
+from dataclasses import dataclass
 
 import pandas as pd
 
-from .statistics import clopper_pearson, t_interval
+from .report_style import order
 
-ENCODING_ORDER = ["none", "learned", "sinusoidal", "rope", "alibi"]
+NEEDED = ("arm", "encoding", "seed", "split", "length", "exact_match", "fit", "task")
+OPTIONAL = {"distance": math.nan, "chance": math.nan, "ceiling": 1.0, "baselines": None, "panel": "", "run": ""}
+IN_DISTRIBUTION = ("train", "validation", "test")
+
+LABELS = {
+    "exact_match": "exact match",
+    "token_accuracy": "token accuracy",
+    "first_accuracy": "first pasted token",
+    "rest_accuracy": "rest of the paste",
+}
+BASELINES = {
+    "bag_of_words": ("bag of words", "exact_match"),
+    "induction_1gram": ("1-gram look-up", "rest_accuracy"),
+    "induction_2gram": ("2-gram look-up", "rest_accuracy"),
+}
+
+
+@dataclass(frozen=True)
+class Panel:
+    """The runs that a figure compares: those of one study and one task."""
+
+    name: str
+    title: str
+    table: pd.DataFrame
+
+    @property
+    def slug(self) -> str:
+        return re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-") or "results"
 
 
 def frame(rows: list[dict]) -> pd.DataFrame:
     """Rows as a data frame; `ValueError` where there are none or columns are missing."""
     table = pd.DataFrame(rows)
-    needed = {"arm", "encoding", "seed", "split", "length", "exact_match", "fit", "task"}
-    if table.empty or not needed <= set(table.columns):
-        missing = ", ".join(sorted(needed - set(table.columns)))
-        raise ValueError(f"no rows to report{f': they lack {missing}' if len(table) else ''}")
-    if "panel" not in table:
-        table["panel"] = ""
-    table["panel"] = table["panel"].fillna("").replace("", "results")
+    missing = [name for name in NEEDED if name not in table]
+    if table.empty:
+        raise ValueError("there are no rows to report")
+    if missing:
+        raise ValueError(f"the rows lack {', '.join(missing)}; every row needs {', '.join(NEEDED)}")
+    for name, value in OPTIONAL.items():
+        if name not in table:
+            table[name] = value
+    for name in ("distance", "chance", *(key for key in LABELS if key in table)):
+        table[name] = pd.to_numeric(table[name])
+    table["ceiling"] = pd.to_numeric(table["ceiling"]).fillna(1.0)
+    table["panel"] = table["panel"].fillna("")
+    table["fit"] = table["fit"].astype(bool)
     return table
+
+
+def panels(table: pd.DataFrame) -> list[Panel]:
+    """One per study, and per task where a study has several."""
+    out = []
+    for name, part in table.groupby("panel"):
+        tasks = part["task"].unique()
+        for task, mine in part.groupby("task"):
+            words = [word for word in (name, task if len(tasks) > 1 or not name else "") if word]
+            own = " ".join(words)
+            study = re.sub(r"^study(?=\d)", "Study ", name)
+            said = ", ".join(word for word in (study, task.replace("_", " ")) if word)
+            out.append(Panel(own, said[:1].upper() + said[1:], mine))
+    return out
 
 
 def metrics(table: pd.DataFrame) -> list[str]:
@@ -26,44 +77,58 @@ def metrics(table: pd.DataFrame) -> list[str]:
     return ["first_accuracy", "rest_accuracy"] if has_first else ["exact_match"]
 
 
-LABELS = {
-    "first_accuracy": "first pasted token",
-    "rest_accuracy": "rest of the paste",
-    "exact_match": "exact match",
-    "token_accuracy": "token accuracy",
-}
+def encodings(table: pd.DataFrame) -> dict[str, str]:
+    """{arm: encoding}, in the order to show them."""
+    first = table.drop_duplicates("arm").set_index("arm")["encoding"].to_dict()
+    return {arm: first[arm] for arm in order(first)}
 
 
-def arms(table: pd.DataFrame) -> list[str]:
-    """Arms in the field's usual order of encodings, then by name."""
-    first = table.drop_duplicates("arm")
-    rank = {name: i for i, name in enumerate(ENCODING_ORDER)}
-    order = sorted(zip(first["arm"], first["encoding"], strict=True), key=lambda p: (rank.get(p[1], 99), p[0]))
-    return [arm for arm, _ in order]
+def fits(table: pd.DataFrame) -> dict[str, tuple[int, int]]:
+    """{arm: (seeds that fit, seeds)}."""
+    runs = table.drop_duplicates(["arm", "seed", "run"])
+    return {arm: (int(mine["fit"].sum()), len(mine)) for arm, mine in runs.groupby("arm")}
 
 
 def trained_range(table: pd.DataFrame, axis: str) -> tuple[float, float]:
-    """The trained lengths or distances, read off the rows in distribution."""
-    seen = table[table["split"].isin(["train", "validation", "test"])][axis].dropna()
-    return (float(seen.min()), float(seen.max())) if len(seen) else (float("nan"), float("nan"))
+    """The trained lengths or distances, as the runs say or else read off the rows in distribution; NaN if unknown."""
+    seen = table[table["split"].isin(IN_DISTRIBUTION)][axis].dropna()
+    said = table["train_distance"].dropna() if axis == "distance" and "train_distance" in table else []
+    if len(said):
+        return float(min(one[0] for one in said)), float(max(one[1] for one in said))
+    if len(seen):
+        return float(seen.min()), float(seen.max())
+    longest = table["train_length"].max() if axis == "length" and "train_length" in table else math.nan
+    return float(longest), float(longest)
+
+
+def trained_ranges(table: pd.DataFrame, axis: str) -> list[tuple[float, float]]:
+    """The different trained ranges among the arms, which a study may vary."""
+    ranges = {trained_range(mine, axis) for _, mine in table.groupby("arm")}
+    return sorted(one for one in ranges if not math.isnan(one[0]))
 
 
 def along(table: pd.DataFrame, axis: str) -> pd.DataFrame:
     """The rows that vary along one axis while the other stays as trained."""
+    return pd.concat([_along(mine, axis) for _, mine in table.groupby("arm", sort=False)])
+
+
+def _along(table: pd.DataFrame, axis: str) -> pd.DataFrame:
     other = "distance" if axis == "length" else "length"
     low, high = trained_range(table, other)
     if axis == "distance":
-        low = high  # the full window
+        low = high  # lengths as trained are many; the longest holds the most distances
     inside = table[table[other].between(low, high) | table[other].isna()]
-    return inside[inside["split"] != "validation"]
+    if (inside["split"] == "test").any():  # validation holds the same cells, and was selected on
+        inside = inside[inside["split"] != "validation"]
+    return inside.dropna(subset=[axis])
 
 
 def axes(table: pd.DataFrame) -> list[str]:
     """Along which axes a panel says something: those with a point outside the trained range."""
     out = []
     for axis in ("length", "distance"):
-        values, (low, high) = along(table, axis)[axis].dropna(), trained_range(table, axis)
-        if len(values) and (values.min() < low or values.max() > high):
+        values, ranges = along(table, axis)[axis], trained_ranges(table, axis)
+        if ranges and len(values) and (values.min() < ranges[0][0] or values.max() > max(high for _, high in ranges)):
             out.append(axis)
     return out
 
@@ -74,69 +139,38 @@ def by_seed(table: pd.DataFrame, axis: str, metric: str) -> pd.DataFrame:
     return some.groupby(["arm", "fit", "seed", axis], as_index=False)[metric].mean()
 
 
-def summary(values: list[float]) -> str:
-    """Mean and interval over seeds as a person reads it."""
-    if len(values) == 1:
-        return f"{values[0]:.2f} (one seed)"
-    interval = t_interval(values)
-    mean = sum(values) / len(values)
-    if interval is None:
-        return f"{mean:.2f} ({' '.join(f'{v:.2f}' for v in sorted(values))})"
-    return f"{mean:.2f} [{max(0, interval[0]):.2f}, {min(1, interval[1]):.2f}]"
+def references(table: pd.DataFrame, axis: str, metric: str) -> dict[str, pd.Series]:
+    """{name: values by point}: chance, a ceiling below 1, and what strategies that ignore the distance reach."""
+    rows = along(table, axis)
+    out = {"chance": rows.groupby(axis)["chance"].mean().dropna()}
+    ceiling = rows.groupby(axis)["ceiling"].mean()
+    if (ceiling < 0.999).any():
+        out["ceiling"] = ceiling
+    for key, (name, where) in BASELINES.items():
+        values = rows["baselines"].map(lambda all_, key=key: all_.get(key) if isinstance(all_, dict) else None)
+        values = pd.to_numeric(values).groupby(rows[axis]).mean().dropna()
+        if where == metric and len(values):
+            out[name] = values
+    return {name: values for name, values in out.items() if len(values)}
 
 
-def axis_table(table: pd.DataFrame, axis: str, metric: str, most: int = 9) -> pd.DataFrame:
-    """Arms × points of an axis: mean and interval over the seeds that fit, all seeds marked * where none did."""
-    seeds = by_seed(table, axis, metric)
-    points = sorted(seeds[axis].unique())
-    if len(points) > most:
-        low, high = trained_range(table, axis)
-        inside = [p for p in points if low <= p <= high]
-        outside = [p for p in points if p not in inside]
-        keep = {inside[0], inside[-1]} if inside else set()
-        step = max(1, -(-len(outside) // (most - len(keep))))
-        points = sorted(keep | set(outside[::step]) | {outside[-1]} if outside else keep)
-    out = {}
-    for arm in arms(table):
-        mine = seeds[seeds["arm"] == arm]
-        fitted = mine[mine["fit"].astype(bool)]
-        name, shown = (arm, fitted) if len(fitted) else (f"{arm} *", mine)
-        out[name] = {
-            int(p): summary(shown[shown[axis] == p][metric].tolist()) if (shown[axis] == p).any() else "-"
-            for p in points
-        }
-    chance = along(table, axis).groupby(axis)["chance"].mean()
-    out["chance"] = {int(p): f"{chance[p]:.2f}" for p in points if p in chance}
-    return pd.DataFrame(out).T
+def facts(table: pd.DataFrame) -> str:
+    """What must stand on every figure: the size of the models, the anchor token, seeds and counts."""
+    words = []
+    if "parameters" in table:
+        low, high = int(table["parameters"].min()), int(table["parameters"].max())
+        words.append(f"{low:,} parameters" if low == high else f"{low:,} to {high:,} parameters")
+    if "bos" in table:
+        anchors = {bool(one) for one in table["bos"]}
+        words.append(
+            "anchor token in some arms" if len(anchors) > 1 else f"{'an' if True in anchors else 'no'} anchor token"
+        )
+    words.append(_several(sorted({n for _, n in fits(table).values()}), "seed"))
+    if "count" in table:
+        words.append(_several(sorted(int(one) for one in table["count"].unique()), "sequence") + " per cell")
+    return ", ".join(words)
 
 
-def fit_table(table: pd.DataFrame) -> pd.DataFrame:
-    """How many seeds of each arm learned what they were shown, with the exact interval, and what an arm cost."""
-    out = {}
-    for arm in arms(table):
-        mine = table[table["arm"] == arm].drop_duplicates(["seed", "run"])
-        n, k = len(mine), int(mine["fit"].sum())
-        low, high = clopper_pearson(k, n)
-        out[arm] = {
-            "fit": f"{k} of {n} [{low:.2f}, {high:.2f}]",
-            "parameters": int(mine["parameters"].iloc[0]),
-            "tokens seen": int(mine["tokens_seen"].max()),
-            "learning rate": mine["lr"].iloc[0],
-            "head size": int(mine["head_size"].iloc[0]),
-            "anchor token": "yes" if mine["bos"].iloc[0] else "no",
-        }
-    return pd.DataFrame(out).T
-
-
-def summary_tables(rows: list[dict]) -> str:
-    """The console's tables: encoding × length and encoding × distance."""
-    table, blocks = frame(rows), []
-    for panel, part in table.groupby("panel"):
-        for axis in axes(part):
-            low, high = trained_range(part, axis)
-            for metric in metrics(part):
-                title = f"{panel}: {LABELS[metric]} by {axis} (trained {low:.0f} to {high:.0f})"
-                blocks.append(f"{title}\n{axis_table(part, axis, metric).to_markdown()}")
-        if not part.groupby("arm")["fit"].any().all():
-            blocks[-1] += "\n* did not fit: it says nothing about generalisation"
-    return "\n\n".join(blocks)
+def _several(numbers: list[int], word: str) -> str:
+    span = f"{numbers[0]:,}" if numbers[0] == numbers[-1] else f"{numbers[0]:,} to {numbers[-1]:,}"
+    return f"{span} {word}{'' if numbers[-1] == 1 else 's'}"

@@ -1,160 +1,321 @@
 """The figures: curves with the trained range shaded, and length × distance heat maps."""
 
+import math
 from pathlib import Path
 
 import matplotlib
-
-matplotlib.use("Agg")
-
-import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch, Rectangle
+from matplotlib.ticker import FixedLocator, NullLocator
 
-from .report_data import LABELS, along, arms, axes, by_seed, metrics, trained_range
+from .report_data import LABELS, Panel, axes, by_seed, encodings, facts, fits, metrics, references, trained_ranges
+from .report_style import GREY, Style, styles
 from .statistics import t_interval
 
-# Okabe and Ito's palette, which people with any colour vision can tell apart; a marker doubles each.
-STYLES = {
-    "rope": ("#0072B2", "o"),
-    "learned": ("#D55E00", "s"),
-    "alibi": ("#009E73", "^"),
-    "none": ("#000000", "D"),
-    "sinusoidal": ("#CC79A7", "v"),
+LOOK = {
+    "font.size": 9.5,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": "#666666",
+    "axes.labelcolor": "#333333",
+    "xtick.color": "#444444",
+    "ytick.color": "#444444",
+    "axes.titlesize": 10.5,
+    "axes.titlelocation": "left",
+    "pdf.fonttype": 42,
+    "svg.fonttype": "none",
 }
-SPARE = [("#E69F00", "P"), ("#56B4E9", "X"), ("#882255", "<"), ("#44AA99", ">"), ("#999933", "h"), ("#661100", "p")]
-GREY = "#9a9a9a"
+SHADE = "#f3ead0"
+REFERENCES = {
+    "chance": ("#555555", (0, (4, 3))),
+    "ceiling": ("#555555", (0, (7, 2, 1, 2))),
+    "bag of words": ("#8c6d1f", (0, (1, 1.5))),
+    "1-gram look-up": ("#8c6d1f", (0, (1, 1.5))),
+    "2-gram look-up": ("#8c6d1f", (0, (3, 1.2, 1, 1.2))),
+}
 
 
-def style_of(table) -> dict[str, tuple[str, str]]:
-    """{arm: (colour, marker)}; an encoding has the same in every figure."""
-    first = table.drop_duplicates("arm").set_index("arm")["encoding"]
-    out, spare, used = {}, iter(SPARE * 5), set()
-    for arm in arms(table):
-        own = STYLES.get(first[arm])
-        out[arm] = own if own and own not in used else next(spare)
-        used.add(out[arm])
-    return out
-
-
-def save(figure, path: Path) -> Path:
+def save(figure: Figure, path: Path) -> Path:
     """PNG and PDF side by side; returns the PNG."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    for suffix in (".png", ".pdf"):
-        figure.savefig(path.with_suffix(suffix), dpi=160, bbox_inches="tight")
-    plt.close(figure)
+    FigureCanvasAgg(figure)
+    figure.savefig(path.with_suffix(".png"), dpi=170)
+    figure.savefig(path.with_suffix(".pdf"), metadata={"CreationDate": None})
     return path.with_suffix(".png")
 
 
-def curve(ax, table, axis: str, metric: str, styles) -> None:
-    """One line per arm: the mean over the seeds that fit, with a t interval from three seeds, single points below."""
-    seeds = by_seed(table, axis, metric)
-    low, high = trained_range(table, axis)
-    ax.axvspan(low, high, color="#f2e6b8", zorder=0, label="trained range")
-    for arm in arms(table):
-        mine = seeds[seeds["arm"] == arm]
-        fitted = mine[mine["fit"].astype(bool)]
-        colour, marker = styles[arm]
-        name, shown = (arm, fitted) if len(fitted) else (f"{arm} (did not fit)", mine)
-        colour = colour if len(fitted) else GREY
-        mean = shown.groupby(axis)[metric].mean()
-        ax.plot(mean.index, mean, color=colour, marker=marker, ms=4, lw=1.6, label=name, ls="-" if len(fitted) else ":")
-        counts = shown.groupby(axis)[metric]
-        if counts.size().max() >= 3:
-            bands = [t_interval(values.tolist()) or (values.mean(), values.mean()) for _, values in counts]
-            ax.fill_between(mean.index, *np.clip(np.array(bands).T, 0, 1), color=colour, alpha=0.18, lw=0)
-        elif counts.size().max() == 2:
-            ax.plot(shown[axis], shown[metric], color=colour, marker=marker, ms=2.5, lw=0, alpha=0.6)
-    references(ax, table, axis, metric)
-    ax.set(ylim=(-0.02, 1.04), xlabel=f"{axis} (tokens)", ylabel=LABELS[metric])
+def grid(rows: int, columns: int, width: float, height: float):
+    figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
+    return figure, figure.subplots(rows, columns, squeeze=False)
+
+
+def curve(ax, table, axis: str, metric: str) -> list[Line2D]:
+    """One arm after the other; returns the handles of the legend.
+
+    From three fitting seeds on: their mean and its t interval. Below that every seed is a thin line of its own. Seeds that
+    did not fit are thin and grey, and enter no mean."""
+    seeds, look = by_seed(table, axis, metric), styles(encodings(table))
+    shade(ax, trained_ranges(table, axis))
+    handles = []
+    arms = [arm for arm in encodings(table) if (seeds["arm"] == arm).any()]
+    for under, arm in enumerate(reversed(arms)):
+        mine, (fitted, all_seeds) = seeds[seeds["arm"] == arm], fits(table)[arm]
+        width = 1.2 + min(under, 4) * 0.4  # what lies under another line stays visible beside it
+        for _, one in mine[~mine["fit"]].groupby("seed"):
+            draw(ax, one[axis], one[metric], look[arm], fitted=False)
+        good = mine[mine["fit"]]
+        if fitted >= 3:
+            band(ax, good, axis, metric, look[arm], width + 0.4, under)
+        else:
+            for _, one in good.groupby("seed"):
+                draw(ax, one[axis], one[metric], look[arm], width=width, under=under)
+        handles.insert(0, handle(arm, look[arm], fitted, all_seeds))
+    ax.set(ylim=(-0.03, 1.05), xlabel=f"{axis} (tokens)", ylabel=f"accuracy, {LABELS[metric]}")
+    ax.grid(axis="y", color="#e4e4e4", lw=0.6)
+    ax.set_axisbelow(True)
     if axis == "length":
-        ax.set_xscale("log", base=2)
-        ax.xaxis.set_major_formatter(matplotlib.ticker.ScalarFormatter())
-    ax.grid(alpha=0.25, lw=0.5)
+        log_lengths(ax, seeds[axis])
+    return handles + reference_lines(ax, references(table, axis, metric))
 
 
-def references(ax, table, axis: str, metric: str) -> None:
-    """Chance, a ceiling below 1, and what strategies that ignore the distance reach."""
-    rows = along(table, axis).sort_values(axis)
-    points = rows.drop_duplicates(axis)
-    ax.plot(points[axis], points["chance"], color="#555555", lw=0.9, ls="--", label="chance")
-    if (points["ceiling"] < 0.999).any():
-        ax.plot(points[axis], points["ceiling"], color="#555555", lw=0.9, ls="-.", label="ceiling")
-    names = {"bag_of_words": "exact_match", "induction_1gram": "rest_accuracy", "induction_2gram": "rest_accuracy"}
-    for (name, where), line in zip(names.items(), (":", ":", (0, (1, 3))), strict=True):
-        values = [b.get(name) if isinstance(b, dict) else None for b in points["baselines"]]
-        if where == metric and any(v is not None for v in values):
-            ax.plot(points[axis], values, color="#888888", lw=1.1, ls=line, label=name.replace("_", " "))
+def draw(ax, x, y, style: Style, fitted: bool = True, width: float = 1.3, under: int = 0) -> None:
+    colour = style.colour if fitted else GREY
+    ax.plot(
+        x,
+        y,
+        color=colour,
+        ls=style.dash if fitted else (0, (1, 1.6)),
+        lw=width if fitted else 0.9,
+        marker=style.marker,
+        ms=4.4 + width / 4 if fitted else 3.6,
+        mfc=colour if style.variant == 0 else "white",
+        mec=colour if style.variant else "white",
+        mew=0.9 if style.variant else 0.4,
+        alpha=0.95 if fitted else 0.7,
+        zorder=3 - 0.1 * under if fitted else 2,
+    )
 
 
-def curves(table, panel: str, out: Path) -> list[Path]:
+def band(ax, good, axis: str, metric: str, style: Style, width: float, under: int) -> None:
+    points = [(x, values[metric].tolist()) for x, values in good.groupby(axis)]
+    x = [point for point, _ in points]
+    draw(ax, x, [sum(values) / len(values) for _, values in points], style, width=width, under=under)
+    ends = [t_interval(values) or (math.nan, math.nan) for _, values in points]
+    ax.fill_between(x, *np.clip(np.array(ends).T, 0, 1), color=style.colour, alpha=0.17, lw=0, zorder=1.5)
+
+
+def handle(arm: str, style: Style, fitted: int, seeds: int) -> Line2D:
+    note = " (did not fit)" if fitted == 0 else f" ({fitted} of {seeds} seeds fit)" if fitted < seeds else ""
+    colour = style.colour if fitted else GREY
+    return Line2D(
+        [],
+        [],
+        color=colour,
+        ls=style.dash if fitted else (0, (1, 1.6)),
+        marker=style.marker,
+        ms=5,
+        mfc=colour if style.variant == 0 else "white",
+        label=arm + note,
+    )
+
+
+def shade(ax, ranges: list[tuple[float, float]]) -> None:
+    """The trained range: a band, or a line where it is one point. Where arms differ, the bands overlap."""
+    for low, high in ranges:
+        ax.axvspan(low, high, color=SHADE, alpha=1.0 if len(ranges) == 1 else 0.5, lw=0 if high > low else 3, zorder=0)
+    if ranges:
+        low, high = ranges[0][0], max(high for _, high in ranges)
+        middle = math.sqrt(low * high) if ax.get_xscale() == "log" else (low + high) / 2
+        ax.annotate(
+            "trained",
+            (middle, 1.0),
+            xycoords=("data", "axes fraction"),
+            ha="center",
+            va="bottom",
+            fontsize=8,
+            color="#8c6d1f",
+        )
+
+
+def log_lengths(ax, lengths) -> None:
+    ax.set_xscale("log", base=2)
+    low, high = math.floor(math.log2(max(1, lengths.min()))), math.ceil(math.log2(max(2, lengths.max())))
+    ticks = [2**i for i in range(low, high + 1)]
+    ax.xaxis.set_major_locator(FixedLocator(ticks))
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.set_xticks(ticks, [str(tick) for tick in ticks])
+
+
+def reference_lines(ax, values: dict) -> list[Line2D]:
+    out = []
+    for name, line in values.items():
+        colour, dash = REFERENCES[name]
+        ax.plot(line.index, line, color=colour, lw=1.1, ls=dash, zorder=1.8)
+        out.append(Line2D([], [], color=colour, lw=1.1, ls=dash, label=name))
+    return out
+
+
+def legend(where: Figure | Axes, handles: list[Line2D], columns: int) -> None:
+    """One legend under a figure or under one axes; a name stands there once."""
+    shown = [*{one.get_label(): one for one in handles}.values(), Patch(color=SHADE, label="trained range")]
+    place = {"loc": "outside lower center"}
+    if isinstance(where, Axes):
+        place = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14)}
+    where.legend(handles=shown, ncol=columns, frameon=False, fontsize=8.5, **place)
+
+
+def curves(panel: Panel, out: Path) -> list[Path]:
     """One figure per axis, one axes per metric."""
-    styles, paths = style_of(table), []
-    for axis in axes(table):
-        shown = metrics(table)
-        figure, row = plt.subplots(1, len(shown), figsize=(5.6 * len(shown), 3.9), squeeze=False)
-        for ax, metric in zip(row[0], shown, strict=True):
-            curve(ax, table, axis, metric, styles)
-        row[0][-1].legend(fontsize=7.5, loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
-        figure.suptitle(f"{panel}: {title_of(table)}", fontsize=10)
-        paths.append(save(figure, out / f"{panel}_{axis}"))
+    paths = []
+    for axis in axes(panel.table):
+        shown = metrics(panel.table)
+        with matplotlib.rc_context(LOOK):
+            figure, row = grid(1, len(shown), 5.4 if len(shown) > 1 else 6.8, 4.3)
+            handles = [
+                h for ax, metric in zip(row[0], shown, strict=True) for h in curve(ax, panel.table, axis, metric)
+            ]
+            legend(figure, handles, 4)
+            figure.suptitle(f"{panel.title}: unseen {axis}\n{facts(panel.table)}", fontsize=10, ha="left", x=0.02)
+            paths.append(save(figure, out / f"{panel.slug}_{axis}"))
     return paths
 
 
-def title_of(table) -> str:
-    seeds, task = table["seed"].nunique(), table["task"].iloc[0].replace("_", " ")
-    parameters = sorted(table["parameters"].unique())
-    size = f"{parameters[0]:,}" if len(parameters) == 1 else f"{parameters[0]:,} to {parameters[-1]:,}"
-    return f"{task}, {size} parameters, {seeds} seed{'s' if seeds > 1 else ''}"
+def overview(shown: list[Panel], out: Path) -> Path | None:
+    """Each panel once, by its first metric and the axis that it is about: the picture for a README."""
+    told = [panel for panel in shown if axes(panel.table)]
+    if not told:
+        return None
+    columns = min(2, len(told))
+    with matplotlib.rc_context(LOOK):
+        figure, all_axes = grid(-(-len(told) // columns), columns, 5.7 if columns > 1 else 6.8, 4.5)
+        for ax, panel in zip(all_axes.flat, told, strict=False):
+            axis = axes(panel.table)[-1]
+            legend(ax, curve(ax, panel.table, axis, metrics(panel.table)[0]), 4)
+            ax.set_title(f"{panel.title}: unseen {axis}", fontweight="bold", pad=30)
+            ax.annotate(
+                facts(panel.table),
+                (0, 1),
+                xycoords="axes fraction",
+                xytext=(0, 17),
+                textcoords="offset points",
+                fontsize=8,
+                color="#666666",
+            )
+        for ax in all_axes.flat[len(told) :]:
+            ax.set_visible(False)
+        return save(figure, out / "overview")
 
 
-def heat_maps(table, panel: str, out: Path) -> list[Path]:
-    """Length × distance, one map per arm, where the rows hold a grid."""
-    if table["length"].nunique() < 2 and table["distance"].nunique() < 2:
+def heat_maps(panel: Panel, out: Path) -> list[Path]:
+    """Length × distance, one map per arm and metric; one strip per arm where a panel has one distance only."""
+    table = panel.table[panel.table["split"] != "validation"]
+    lengths, distances = table["length"].nunique(), table["distance"].nunique()
+    if max(lengths, distances) < 2 or distances == 0:
         return []
-    metric, names = metrics(table)[0], arms(table)
-    figure, row = plt.subplots(1, len(names), figsize=(2.1 + 2.3 * len(names), 3.4), squeeze=False, sharey=True)
-    image = None
-    for ax, arm in zip(row[0], names, strict=True):
-        mine = table[table["arm"] == arm]
-        kept = mine[mine["fit"].astype(bool)]
-        shown = (kept if len(kept) else mine).pivot_table(index="distance", columns="length", values=metric)
-        image = ax.imshow(
-            shown, origin="lower", aspect="auto", vmin=0, vmax=1, cmap="viridis" if len(kept) else "Greys_r"
+    with matplotlib.rc_context(LOOK):
+        paint = _maps if min(lengths, distances) > 1 else _strips
+        figure = paint(table)
+        figure.suptitle(
+            f"{panel.title}, mean over the seeds that fit\n{facts(panel.table)}", fontsize=10, ha="left", x=0.02
         )
-        ticks(ax.xaxis, shown.columns)
-        ticks(ax.yaxis, shown.index)
-        outline(ax, mine, shown)
-        ax.set_title(arm if len(kept) else f"{arm}\n(did not fit)", fontsize=9)
-        ax.set_xlabel("length")
-    row[0][0].set_ylabel("distance")
-    figure.colorbar(image, ax=row[0].tolist(), label=LABELS[metric], fraction=0.03)
-    return [save(figure, out / f"{panel}_heat")]
+        return [save(figure, out / f"{panel.slug}_heat")]
+
+
+def _maps(table) -> Figure:
+    arms, shown = list(encodings(table)), metrics(table)
+    figure, all_axes = grid(len(shown), len(arms), 2.5, 3.2)
+    for row, metric in zip(all_axes, shown, strict=True):
+        for ax, arm in zip(row, arms, strict=True):
+            grid_of = pivot(table[table["arm"] == arm], "distance", "length", metric)
+            image = paint(ax, grid_of, bool(fits(table)[arm][0]))
+            outline(ax, table[table["arm"] == arm], grid_of)
+            ax.set(title=arm if fits(table)[arm][0] else f"{arm} (did not fit)", xlabel="length")
+            if fits(table)[arm][0]:
+                colours = image
+        row[0].set_ylabel(f"{LABELS[metric]}\ndistance")
+        if any(k for k, _ in fits(table).values()):
+            figure.colorbar(colours, ax=list(row), label="accuracy", fraction=0.04, shrink=0.85)
+    return figure
+
+
+def _strips(table) -> Figure:
+    arms, shown = list(encodings(table)), metrics(table)
+    axis = "length" if table["length"].nunique() > 1 else "distance"
+    columns = sorted(table[axis].dropna().unique())
+    figure, all_axes = grid(len(arms), len(shown), max(6.5, 0.42 * len(columns)), 0.62)
+    figure.set_figheight(0.55 * len(arms) + 1.5)
+    for line, arm in zip(all_axes, arms, strict=True):
+        for ax, metric in zip(line, shown, strict=True):
+            mine, fitted = table[table["arm"] == arm], fits(table)[arm][0] > 0
+            strip = pivot(mine, "arm", axis, metric).reindex(columns=columns)
+            paint(ax, strip, fitted)
+            outline(ax, mine, strip, axis)
+            ax.set_yticks([0], [arm if fitted else f"{arm}\n(did not fit)"])
+            ax.set_xticks(range(len(columns)), [f"{v:g}" for v in columns] if arm == arms[-1] else [])
+            ax.set_xlabel(f"{axis} (framed: trained), {LABELS[metric]}" if arm == arms[-1] else "")
+            for i, value in enumerate(strip.iloc[0] if len(strip) else []):
+                ink = "white" if value < 0.6 or not fitted else "#222222"
+                if not math.isnan(value):
+                    ax.text(
+                        i,
+                        0,
+                        f"{value:.2f}".removeprefix("0"),
+                        ha="center",
+                        va="center",
+                        fontsize=7.5,
+                        color=ink if fitted else "#333333",
+                    )
+    return figure
+
+
+def pivot(mine, index: str, columns: str, metric: str):
+    """Means over the seeds that fit; over all of them where none did."""
+    kept = mine[mine["fit"]]
+    return (kept if len(kept) else mine).pivot_table(index=index, columns=columns, values=metric)
+
+
+def paint(ax, values, fitted: bool):
+    """Colours for an arm that fits, greys for one that does not; what wasn't measured is hatched."""
+    ax.set_facecolor("#f4f4f4")
+    ax.patch.set(hatch="////", edgecolor="#d0d0d0")
+    colours = (
+        matplotlib.colormaps["viridis"]
+        if fitted
+        else matplotlib.colors.LinearSegmentedColormap.from_list("g", ["#bdbdbd", "#f0f0f0"])
+    )
+    image = ax.imshow(
+        np.ma.masked_invalid(values.to_numpy(float)), origin="lower", aspect="auto", vmin=0, vmax=1, cmap=colours
+    )
+    ticks(ax.xaxis, values.columns)
+    if values.index.name == "distance":
+        ticks(ax.yaxis, values.index)
+    ax.spines[:].set_visible(False)
+    ax.tick_params(length=0)
+    return image
 
 
 def ticks(axis, values) -> None:
-    step = max(1, len(values) // 8)
-    axis.set_ticks(range(0, len(values), step), [f"{v:.0f}" for v in values[::step]], fontsize=7)
+    step = max(1, -(-len(values) // 9))
+    axis.set_ticks(range(0, len(values), step), [f"{v:g}" for v in values[::step]], fontsize=8)
 
 
-def outline(ax, table, shown) -> None:
-    """A box around the trained cells."""
+def outline(ax, mine, values, axis: str | None = None) -> None:
+    """A frame around the trained cells. axis: the only one that varies."""
     spans = []
-    for values, axis in ((list(shown.columns), "length"), (list(shown.index), "distance")):
-        low, high = trained_range(table, axis)
-        inside = [i for i, value in enumerate(values) if low <= value <= high]
+    for name, along_axis in (("length", values.columns), ("distance", values.index)):
+        if axis is not None and name == "distance":
+            spans.append((-0.5, 0.5))
+            continue
+        coordinates = list(values.columns if axis else along_axis)
+        inside = [
+            i for i, v in enumerate(coordinates) if any(a <= v <= b for a, b in trained_ranges(mine, axis or name))
+        ]
         if not inside:
             return
         spans.append((inside[0] - 0.5, inside[-1] + 0.5))
     (x0, x1), (y0, y1) = spans
-    ax.add_patch(plt.Rectangle((x0, y0), x1 - x0, y1 - y0, fill=False, ec="#ff5555", lw=1.4))
-
-
-def overview(table, out: Path) -> Path:
-    """Each panel once, by its first metric and axis: the picture for a README."""
-    panels = [(name, part) for name, part in table.groupby("panel") if axes(part)]
-    figure, row = plt.subplots(1, max(1, len(panels)), figsize=(6.2 * max(1, len(panels)), 3.9), squeeze=False)
-    for ax, (name, part) in zip(row[0], panels, strict=False):
-        axis = axes(part)[-1]
-        curve(ax, part, axis, metrics(part)[0], style_of(table))
-        ax.set_title(f"{name}: unseen {axis}", fontsize=10)
-        ax.legend(fontsize=7, frameon=False, loc="upper right" if axis == "distance" else "lower left")
-    return save(figure, out / "overview")
+    ax.add_patch(Rectangle((x0, y0), x1 - x0, y1 - y0, fill=False, ec="#d4542a", lw=1.8, clip_on=False, zorder=5))

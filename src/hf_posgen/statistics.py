@@ -60,8 +60,8 @@ def t_interval(values, confidence: float = 0.95) -> tuple[float, float] | None:
     if len(values) < 3:
         return None
     spread = stats.sem(values)
-    if spread == 0:
-        return float(values[0]), float(values[0])
+    if spread < 1e-12:  # equal but for rounding
+        return float(values.mean()), float(values.mean())
     low, high = stats.t.interval(confidence, len(values) - 1, values.mean(), spread)
     return float(low), float(high)
 

@@ -1,0 +1,162 @@
+"""The headline numbers of arms and runs, and which differences between arms the seeds carry.
+
+Defined once: the mathematics is in the `posgen_extrapolation` metric, what is fed to it is here.
+"""
+
+from itertools import combinations
+
+import pandas as pd
+
+from .metrics.posgen_extrapolation.headlines import FarNumbers, far_numbers, farthest_kept
+from .report_data import LABELS, along, axes, encodings, fits, metrics, trained_range
+from .report_tables import over_seeds
+from .statistics import holm, sign_flip, smallest_p, underpowered
+
+BEYOND = {"length": "longer", "distance": "farther"}
+SPLITS = ("longer", "farther", "nearer", "both")
+DEFINITIONS = """\
+- **Kept to**: the largest length (distance) up to which the lower bound of exact match is at least .9 at every cell, the
+  other axis as trained; the worst and the best seed. "≥" where that is the last one asked.
+- **Mean over a split**: over its cells, then over the seeds that fit.
+- **Sum**: accuracy summed over the distances asked. **P**: what is summed beyond the trained distances over what is summed
+  up to their end. P means nothing unless accuracy reaches its floor in the range asked, and it falls with a wider trained
+  range by construction: beside it stand the P of a model that overshoots by five tokens, and that of a 2-gram look-up.
+- **W**: accuracy beyond the trained distances, above the floor, as a share of what can be known, summed: distances won.
+- **Best**: the best seed, chosen on the very cells it is shown for; read it only beside the mean."""
+
+
+def kept_to(run: pd.DataFrame, axis: str) -> float | None:
+    """The largest length (distance) that one run keeps; None where even the first fails."""
+    some = along(run, axis).dropna(subset=["exact_match_low"])
+    some = some[some["split"].isin(["validation", "test", BEYOND[axis]])]
+    return farthest_kept(list(zip(some[axis], some["exact_match_low"], strict=True)))
+
+
+def far(run: pd.DataFrame, metric: str) -> FarNumbers | None:
+    """Study 2's numbers of one run; None where it was asked no distances."""
+    some = along(run, "distance").dropna(subset=[metric])
+    if some[["distance"]].drop_duplicates().shape[0] < 2:
+        return None
+    mean = some.groupby("distance")[[metric, "chance", "ceiling"]].mean()
+    look_up = some["baselines"].map(lambda all_: all_.get("induction_2gram") if isinstance(all_, dict) else None)
+    look_up = pd.to_numeric(look_up).groupby(some["distance"]).mean().dropna().to_dict()
+    return far_numbers(
+        mean[metric].to_dict(),
+        trained_range(run, "distance")[1],
+        mean["chance"].fillna(0.0).to_dict(),
+        mean["ceiling"].to_dict(),
+        look_up if len(look_up) == len(mean) else None,
+    )
+
+
+def headline_table(table: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
+    """(head, lines): per arm what its fitting seeds keep, and the means over the splits that hold something unseen."""
+    shown, splits = metrics(table), [split for split in SPLITS if (table["split"] == split).any()]
+    asked = [axis for axis in axes(table) if (table["split"] == BEYOND[axis]).any() and "exact_match_low" in table]
+    head = ["arm", *(f"kept to {axis}" for axis in asked)]
+    head += [f"{split}: {LABELS[metric]}" for split in splits for metric in shown]
+    head += [f"best on {splits[0]}"] if splits else []
+    lines = []
+    for arm in encodings(table):
+        mine = table[(table["arm"] == arm) & table["fit"]]
+        if mine.empty:
+            lines.append([arm, "did not fit", *["-"] * (len(head) - 2)])
+            continue
+        line = [arm, *(_kept(mine, axis) for axis in asked)]
+        line += [over_seeds(_split_means(mine, split, metric)) for split in splits for metric in shown]
+        if splits:
+            line.append(f"{max(_split_means(mine, splits[0], shown[0]), default=float('nan')):.2f}")
+        lines.append(line)
+    return head, lines
+
+
+def over_all_seeds(table: pd.DataFrame) -> str:
+    """What the means would be over all seeds, for arms of which some did not fit."""
+    out, shown = [], metrics(table)[0]
+    for arm, (k, n) in fits(table).items():
+        for split in SPLITS if 0 < k < n else ():
+            values = _split_means(table[table["arm"] == arm], split, shown)
+            if values:
+                out.append(f"{arm}, {split}, over all {n} seeds: {over_seeds(values)}")
+    return "; ".join(out)
+
+
+def _split_means(table: pd.DataFrame, split: str, metric: str) -> list[float]:
+    some = table[table["split"] == split].dropna(subset=[metric])
+    return some.groupby("seed")[metric].mean().tolist()
+
+
+def _kept(table: pd.DataFrame, axis: str) -> str:
+    values = [kept_to(run, axis) for _, run in table.groupby("seed")]
+    last, low = along(table, axis)[axis].max(), trained_range(table, axis)[0]
+    say = lambda v: f"below {low:g}" if v is None else f"≥ {v:g}" if v == last else f"{v:g}"  # noqa: E731
+    ends = sorted(values, key=lambda v: -1.0 if v is None else v)
+    return say(ends[0]) if ends[0] == ends[-1] else f"{say(ends[0])} to {say(ends[-1])}"
+
+
+def far_table(table: pd.DataFrame) -> tuple[list[str], list[list[str]]] | None:
+    """(head, lines): sum, P with its nulls and W per arm and metric; None where no distance was asked beyond."""
+    if "distance" not in axes(table):
+        return None
+    head = ["arm", "of", "sum", "P", "P if it overshot by 5", "P of a 2-gram look-up", "W"]
+    lines = []
+    for arm in encodings(table):
+        for metric in metrics(table):
+            runs = [run for _, run in table[(table["arm"] == arm) & table["fit"]].groupby("seed")]
+            numbers = [one for one in (far(run, metric) for run in runs) if one]
+            if numbers:
+                lines.append([arm, LABELS[metric], *_far_line(numbers)])
+    return (head, lines) if lines else None
+
+
+def _far_line(numbers: list[FarNumbers]) -> list[str]:
+    column = lambda name: [v for v in (getattr(one, name) for one in numbers) if v is not None]  # noqa: E731
+    why = next((one.invalid for one in numbers if one.invalid), "")
+    first = lambda values: f"{values[0]:.2f}" if values else "-"  # noqa: E731
+    return [
+        over_seeds(column("total"), clip=False),
+        f"not valid: {why}" if why else over_seeds(column("ratio"), clip=False),
+        first(column("overshoot")),
+        first(column("induction")),
+        over_seeds(column("won"), clip=False),
+    ]
+
+
+def contrasts(table: pd.DataFrame, pairs: list[tuple[str, str]] | None = None) -> list[dict]:
+    """Pairs of arms on one number each, the mean over the unseen cells of an axis, by the exact paired sign-flip test
+    over the seeds where both fit, with Holm's correction over all contrasts of the panel. The verdict names a winner only
+    where the test carries it. pairs: those declared beforehand (default: all)."""
+    metric, found = metrics(table)[0], {}
+    for axis in axes(table):
+        unseen = table[table["fit"] & (table["split"] == BEYOND[axis])].dropna(subset=[metric])
+        means = unseen.groupby(["arm", "seed"])[metric].mean()
+        arms = [arm for arm in encodings(table) if arm in means.index.get_level_values(0)]
+        for a, b in combinations(arms, 2) if pairs is None else pairs:
+            if a in arms and b in arms and len(difference := (means[a] - means[b]).dropna()):
+                found[f"{BEYOND[axis]}: {a} - {b}"] = (a, b, difference.to_numpy()[:20])
+    adjusted = holm({name: sign_flip(d) for name, (_, _, d) in found.items()})
+    out = []
+    for name, (a, b, d) in found.items():
+        mean = float(d.mean())
+        if underpowered(len(d), len(found)):
+            verdict = (
+                f"underpowered: {len(d)} pair{'s' if len(d) > 1 else ''} can't reach p < .05 in {len(found)} contrasts"
+            )
+        elif adjusted[name] < 0.05:
+            verdict = f"{a if mean > 0 else b} higher"
+        else:
+            verdict = "not told apart"
+        out.append(
+            {"contrast": name, "pairs": len(d), "difference": mean, "smallest_p": smallest_p(len(d))}
+            | {"holm_p": adjusted[name], "verdict": verdict}
+        )
+    return out
+
+
+def contrast_table(table: pd.DataFrame) -> tuple[list[str], list[list[str]]] | None:
+    """(head, lines) of `contrasts`; None where there is no pair."""
+    lines = [
+        [one["contrast"], str(one["pairs"]), f"{one['difference']:+.3f}", f"{one['holm_p']:.3f}", one["verdict"]]
+        for one in contrasts(table)
+    ]
+    return (["contrast", "pairs of seeds", "mean difference", "p (Holm)", "verdict"], lines) if lines else None

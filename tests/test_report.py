@@ -1,0 +1,223 @@
+"""Reports from rows that were made up by formula."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from hf_posgen.files import write_rows
+from hf_posgen.report import collect_rows, report, summary_tables
+from hf_posgen.report_data import along, axes, facts, fits, frame, panels, references, trained_range
+from hf_posgen.report_headlines import contrasts, far, far_table, headline_table, kept_to, over_all_seeds
+from hf_posgen.report_style import STYLES, order, styles
+from hf_posgen.report_tables import axis_table, over_seeds
+
+from .synthetic_rows import study1, study2
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    out = tmp_path_factory.mktemp("report")
+    return report(study1() + study2(4, unfit=(("none", 1),)), out, title="Made-up numbers"), out
+
+
+def test_report_writes_what_it_says(written):
+    paths, out = written
+    assert paths.markdown == out / "report.md"
+    names = {path.name for path in paths.figures}
+    assert names >= {"overview.png", "study1_length.png", "study1_heat.png", "study2_distance.png", "study2_heat.png"}
+    for path in paths.figures:
+        assert path.read_bytes().startswith(b"\x89PNG") and path.with_suffix(".pdf").read_bytes().startswith(b"%PDF")
+        assert f"figures/{path.name}" in paths.markdown.read_text()
+
+
+def test_report_tells_fit_size_anchor_and_definitions(written):
+    text = written[0].markdown.read_text()
+    assert text.startswith("# Made-up numbers")
+    for said in (
+        "did not fit",
+        "0 of 2",
+        "3 of 4",
+        "203,000",
+        "no anchor token",
+        "an anchor token",
+        "Kept to",
+        "P means nothing",
+    ):
+        assert said in text
+
+
+def test_reporting_imports_no_torch():
+    code = "import sys; sys.argv = ['posgen']; from hf_posgen import report_figures, report_tables; print('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True).stdout.strip() == b"False"
+
+
+def test_rows_that_say_too_little_are_refused():
+    with pytest.raises(ValueError, match="no rows"):
+        summary_tables([])
+    with pytest.raises(ValueError, match="lack encoding, seed"):
+        summary_tables([{"arm": "a"}])
+
+
+def test_least_rows_are_enough(tmp_path):
+    keep = ("arm", "encoding", "seed", "split", "length", "exact_match", "fit", "task")
+    rows = [{name: row[name] for name in keep} for row in study1(1)]
+    assert (report(rows, tmp_path).markdown).is_file()
+    assert "rope" in summary_tables(rows)
+
+
+def test_only_trained_cells_makes_a_table_of_fits(tmp_path):
+    rows = [row for row in study1(1) if row["split"] == "test"]
+    assert "Nothing was asked beyond" in summary_tables(rows)
+    assert report(rows, tmp_path).markdown.is_file()
+
+
+def test_collect_rows_counts_a_sweep_and_its_runs_once(tmp_path):
+    rows = study1(1)
+    write_rows(tmp_path / "sweep" / "results.jsonl", rows)
+    write_rows(tmp_path / "run" / "results.jsonl", [row for row in rows if row["arm"] == "rope"])
+    assert len(collect_rows([tmp_path / "sweep", tmp_path / "run"])) == len(rows)
+    with pytest.raises(ValueError, match="nothing holds no results.jsonl"):
+        collect_rows([tmp_path / "nothing"])
+
+
+def test_panels_keep_studies_and_tasks_apart():
+    rows = [row | {"panel": ""} for row in study1(1)] + [row | {"panel": ""} for row in study2(1)]
+    assert [panel.slug for panel in panels(frame(rows))] == ["delay-copy", "fixed-offset"]
+    assert [panel.title for panel in panels(frame(study1(1)))] == ["Study 1, fixed offset"]
+
+
+def test_each_axis_holds_the_other_as_trained():
+    table = frame(study2(1))
+    assert axes(table) == ["length", "distance"] and axes(frame(study1(1))) == ["length"]
+    assert set(along(table, "distance")["length"]) == {64}
+    assert set(along(table, "length")["distance"]) == {4, 5, 6, 7, 8}
+    assert "validation" not in set(along(table, "distance")["split"]), "it was selected on"
+    assert trained_range(table, "distance") == (4, 8) and trained_range(table, "length") == (64, 64)
+
+
+def test_arms_trained_on_different_ranges_keep_their_own():
+    wide = [row | {"arm": "wide", "train_distance": [4, 16]} for row in study2(1, arms=("rope",))]
+    table = frame(study2(1, arms=("rope",)) + wide)
+    from hf_posgen.report_data import trained_ranges
+
+    assert trained_ranges(table, "distance") == [(4, 8), (4, 16)]
+
+
+def test_seeds_that_did_not_fit_enter_no_mean():
+    rows = study2(4, unfit=(("none", 0),))
+    head, lines = axis_table(frame(rows), "distance", "first_accuracy")
+    assert head[1] == "none\n3 seeds of 4" and head[2] == "rope\n4 seeds"
+    far_away = next(line for line in lines if line[0] == "30")
+    assert far_away[1].startswith("0.03"), "the seed that did not fit scores .4 there"
+    head, _ = axis_table(frame(study2(2, unfit=("none",))), "distance", "first_accuracy")
+    assert head[1] == "none *\ndid not fit"
+    assert "none" in over_all_seeds(frame(rows)) and over_all_seeds(frame(study2(2))) == ""
+
+
+def test_few_seeds_have_no_interval():
+    assert over_seeds([0.5]) == "0.50"
+    assert over_seeds([0.75, 0.25]) == "0.50 (0.25 0.75)"
+    assert over_seeds([0.5, 0.6, 0.7]) == "0.60 [0.35, 0.85]"
+    assert over_seeds([0.9, 0.99, 1.0])[-5:] == "1.00]", "an accuracy ends at 1"
+    assert over_seeds([]) == "-"
+
+
+def test_console_tables_show_chance_and_parts_of_a_paste_apart():
+    text = summary_tables(study1(1) + study2(1))
+    assert "first pasted token by distance" in text and "rest of the paste by distance" in text
+    assert "one seed" in text and "chance" in text and "bag" in text and "* did not fit" in text
+    assert max(len(line) for line in text.splitlines()) <= 140
+
+
+def test_references_are_drawn_where_they_apply():
+    table = frame([row | {"ceiling": 0.9} for row in study2(1)])
+    assert set(references(table, "distance", "first_accuracy")) == {"chance", "ceiling"}
+    assert "2-gram look-up" in references(table, "distance", "rest_accuracy")
+    assert set(references(frame(study1(1)), "length", "exact_match")) == {"chance", "bag of words"}
+
+
+def test_kept_to_and_far_numbers_of_a_run():
+    table = frame(study1(1))
+    assert kept_to(table[table["arm"] == "rope"], "length") == 48
+    assert kept_to(table[table["arm"] == "learned"], "length") == 16
+    assert kept_to(table[table["arm"] == "none"], "length") is None
+    table = frame(study2(1))
+    numbers = far(table[table["arm"] == "rope"], "first_accuracy")
+    assert numbers.invalid == "" and numbers.total == pytest.approx(6, abs=1) and 0 < numbers.ratio < 0.3
+    assert far(frame(study1(1)), "exact_match") is None
+
+
+def test_headline_and_far_tables():
+    head, lines = headline_table(frame(study1(3)))
+    assert head[:2] == ["arm", "kept to length"]
+    assert {line[0]: line[1] for line in lines}["none"] == "did not fit"
+    assert {line[0]: line[1] for line in lines}["rope"] in ("48", "48 to 128")
+    head, lines = far_table(frame(study2(3)))
+    assert [line[:2] for line in lines][:2] == [["none", "first pasted token"], ["none", "rest of the paste"]]
+    assert far_table(frame(study1(1))) is None
+    gaps = frame([row for row in study2(1) if row["distance"] not in (20, 21)])
+    assert "not valid: 2 distances were not asked" in far_table(gaps)[1][0][3]
+
+
+def test_no_winner_is_named_where_the_test_does_not_carry_it():
+    few = contrasts(frame(study2(2)))
+    assert few and all(one["verdict"].startswith("underpowered") for one in few)
+    many = contrasts(frame(study2(9)))
+    found = {one["contrast"]: one for one in many}
+    assert found["farther: none - rope"]["verdict"] == "none higher"
+    assert found["farther: none - rope"]["holm_p"] < 0.05
+    same = [row | {"arm": "twin"} for row in study2(9, arms=("rope",))]
+    twins = contrasts(frame(study2(9, arms=("rope",)) + same))
+    assert {one["verdict"] for one in twins} == {"not told apart"}
+
+
+def test_declared_contrasts_are_corrected_among_themselves():
+    pairs = [("none", "rope")]
+    (one,) = [c for c in contrasts(frame(study2(6)), pairs) if c["contrast"].startswith("farther")]
+    assert one["pairs"] == 6 and one["verdict"].startswith("underpowered"), "two axes, so two contrasts"
+    (one,) = contrasts(frame(study2(6, windows=(64,))), pairs)
+    assert one["verdict"] == "none higher"
+
+
+def test_an_encoding_looks_the_same_everywhere():
+    look = styles({"rope": "rope", "rope base 1e6": "rope", "mine": "mine", "alibi": "alibi"})
+    assert look["rope"].colour == look["rope base 1e6"].colour and look["rope"].dash != look["rope base 1e6"].dash
+    assert look["rope"] == styles({"rope": "rope"})["rope"]
+    assert len(set(STYLES.values())) == len(STYLES), "no two encodings look alike"
+    assert order({"z": "rope", "a": "unheard-of", "b": "none"}) == ["b", "z", "a"]
+
+
+def test_every_encoding_has_its_own_look():
+    from hf_posgen.model.encoding_registry import ENCODINGS
+
+    assert set(ENCODINGS) - set(STYLES) <= {name for name in ENCODINGS if "external" in ENCODINGS[name].__module__}
+
+
+def test_facts_name_what_varies():
+    assert facts(frame(study1(2))) == "18,688 to 84,288 parameters, no anchor token, 2 seeds, 500 sequences per cell"
+    assert fits(frame(study1(3, unfit=("none", ("alibi", 2)))))["alibi"] == (2, 3)
+    mixed = [row | {"bos": row["arm"] == "none"} for row in study2(1)]
+    assert "anchor token in some arms" in facts(frame(mixed))
+
+
+def test_a_drawn_line_per_seed_below_three_and_a_band_from_three_on():
+    from matplotlib.figure import Figure
+
+    from hf_posgen.report_figures import curve
+
+    def drawn(seeds):
+        ax = Figure().subplots()
+        curve(ax, frame(study2(seeds, arms=("rope",))), "distance", "first_accuracy")
+        blue = [line for line in ax.lines if line.get_color() == STYLES["rope"][0]]
+        return len(blue), len(ax.collections)
+
+    assert drawn(2) == (2, 0)
+    assert drawn(3) == (1, 1)
+    ax = Figure().subplots()
+    curve(ax, frame(study1(2, arms=("none", "rope"))), "length", "exact_match")
+    assert ax.get_xscale() == "log"
+    assert not [line for line in ax.lines if line.get_color() == STYLES["none"][0]], "grey: it did not fit"
+    xs = np.concatenate([line.get_xdata() for line in ax.lines if line.get_color() == STYLES["rope"][0]])
+    assert xs.max() == 1024
