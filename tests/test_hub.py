@@ -2,6 +2,7 @@
 
 import json
 import os
+import runpy
 import shutil
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from hf_posgen import hub_files
 from hf_posgen.hub import BackgroundPush, PushError, push, push_dataset
 from hf_posgen.hub_files import MODEL, RECORD, freeze
 
-from .standin_hub import OTHER, READ, WRITE, hub_fixture  # noqa: F401
+from .standin_hub import OTHER, READ, WRITE, StandInHub, hub_fixture  # noqa: F401
 
 REPO = "tester/posgen-rope"
 
@@ -174,6 +175,45 @@ def test_other_weights_replace_what_belongs_to_the_old_ones_and_nothing_else(run
     assert not {"model-00001-of-00002.safetensors", "analysis.json", "figures/old.png"} & set(repo.files())
 
 
+# Results of others
+
+
+def others(hub, name: str) -> bytes:
+    """The card that is there, with a result by somebody else."""
+    from huggingface_hub import EvalResult, ModelCard
+
+    card = ModelCard(hub.repo(REPO).files()["README.md"].decode())
+    card.data.eval_results.append(EvalResult("text-generation", name, "Theirs", "accuracy", 0.5))
+    return str(card).encode()
+
+
+def measured(hub) -> list[str]:
+    from huggingface_hub import ModelCard
+
+    return [one.dataset_type for one in ModelCard(hub.repo(REPO).files()["README.md"].decode()).data.eval_results]
+
+
+def test_results_that_others_added_survive_before_and_during_a_push(run, hub, waits):
+    send(run, hub)
+    ours = measured(hub)
+    hub.repo(REPO).write("README.md", others(hub, "before/set"))
+    hub.repo(REPO).write(".eval_results/theirs.yaml", b"- dataset: {id: a/b, task_id: c}\n  value: 1\n")
+    send(run, hub)
+    assert len(titles(hub)) == 4, "nothing of ours had changed"
+    row = json.loads((run / "results.jsonl").read_text().splitlines()[0])
+    (run / "results.jsonl").write_text(json.dumps(row) + "\n")
+    hub.meddle("POST", "/commit/main", lambda: hub.repo(REPO).write("README.md", others(hub, "during/set")))
+    send(run, hub)
+    assert measured(hub) == [*ours, "before/set", "during/set"]
+    assert ".eval_results/theirs.yaml" in hub.repo(REPO).files()
+
+
+def test_a_card_there_that_cannot_be_read_is_not_overwritten(run, hub):
+    hub.create(REPO).write("README.md", b"---\nmodel-index: [{name: x}]\n---\n")
+    with pytest.raises(PushError, match=r"the metadata of the README.md that is there already can't be read"):
+        send(run, hub)
+
+
 # Interruptions
 
 
@@ -198,8 +238,19 @@ FAULTS = {
 }
 
 
+@pytest.fixture(scope="module")
+def undisturbed(finished_run):
+    """{path: content} of main after a push that nothing disturbs."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("huggingface_hub.constants.HF_HUB_DISABLE_XET", True)
+        quiet = StandInHub()
+        send(finished_run, quiet)
+        quiet.close()
+        return quiet.repo(REPO).files()
+
+
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_passing_fault_leaves_no_trace(name, run, hub, waits):
+def test_a_passing_fault_leaves_no_trace(name, run, hub, waits, undisturbed):
     theirs = []
 
     def meddle():
@@ -214,12 +265,7 @@ def test_a_passing_fault_leaves_no_trace(name, run, hub, waits):
         "initial commit"
     ]
     assert titles(hub, "step-000010") == ["Checkpoint after 10 steps", "initial commit"]
-    send(run, hub, "tester/straight")
-    straight = hub.repo("tester/straight")
-    rename = lambda text: text.replace(b"straight", b"posgen-rope")  # noqa: E731
-    assert {path: rename(data) for path, data in straight.files().items()} == {
-        path: data for path, data in repo.files().items() if path not in theirs
-    }
+    assert {path: data for path, data in repo.files().items() if path not in theirs} == undisturbed
 
 
 def test_a_push_that_gave_up_is_finished_by_the_next_one(run, hub, waits):
@@ -414,18 +460,21 @@ def test_the_background_tells_what_went_wrong_and_goes_on(run, hub, caplog, wait
     assert "was not published" in caplog.text and sorted(hub.repo(REPO).refs) == ["main"]
 
 
-def test_the_process_ends_after_the_uploads(run, hub, tmp_path):
+def test_the_process_ends_after_the_uploads_and_transformers_own_road_works(run, hub, tmp_path):
     code = f"""
     from hf_posgen.hub import BackgroundPush
+    from transformers import AutoModelForCausalLM
+    AutoModelForCausalLM.from_pretrained({str(run)!r}).push_to_hub("tester/direct")
     background = BackgroundPush({REPO!r})
     background.step({str(run)!r}, 10)
     background.run({str(run)!r})
     """
     python(code, hub.environment(tmp_path / "home", WRITE), tmp_path / "home")
     assert sorted(hub.repo(REPO).refs) == ["main", "step-000010"]
+    assert {"model.safetensors", "modeling_posgen.py", "config.json"} <= set(hub.repo("tester/direct").files())
 
 
-# Data sets, releases, and transformers' own road
+# Data sets and releases
 
 
 def test_a_stranger_loads_a_published_task(hub, tmp_path):
@@ -441,8 +490,8 @@ def test_a_stranger_loads_a_published_task(hub, tmp_path):
     code = f"""
     from datasets import load_dataset
     data = load_dataset({name!r}, "last_k3", split="longer")
-    stream = load_dataset({name!r}, "last_k3", split="longer", streaming=True)
-    assert next(iter(stream))["input_ids"] == data[0]["input_ids"]
+    stream = list(load_dataset({name!r}, "last_k3", split="longer", streaming=True))
+    assert [row["input_ids"] for row in stream] == data["input_ids"][:]
     print(data[0]["input_ids"])
     """
     task = build_task("fixed_offset")
@@ -470,32 +519,17 @@ def test_a_release_is_told_first_then_done_once(run, hub, tmp_path):
         release("lab", [run, run], [], dry_run=True)
 
 
-def test_the_script_publishes_nothing_on_a_dry_run(run, tmp_path):
-    script = Path(__file__).parents[1] / "scripts" / "publish.py"
-    command = [
-        sys.executable,
-        str(script),
-        "--org",
-        "lab",
-        "--runs",
-        str(run),
-        "--dry-run",
-        "--cards",
-        str(tmp_path / "c"),
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0 and "model lab/posgen-fixed-offset-rope-seed0: make it public" in done.stdout, (
-        done.stderr
-    )
-    card = (tmp_path / "c" / "posgen-fixed-offset-rope-seed0.md").read_text()
+def test_the_script_publishes_nothing_on_a_dry_run(run, hub, tmp_path, monkeypatch, capsys):
+    script = str(Path(__file__).parents[1] / "scripts" / "publish.py")
+    options = ["--org", "lab", "--runs", str(run), "--dry-run", "--cards", str(tmp_path / "cards")]
+    monkeypatch.setattr("sys.argv", [script, *options])
+    runpy.run_path(script, run_name="__main__")
+    assert "model lab/posgen-fixed-offset-rope-seed0: make it public" in capsys.readouterr().out
+    card = (tmp_path / "cards" / "posgen-fixed-offset-rope-seed0.md").read_text()
     assert 'from_pretrained("lab/posgen-fixed-offset-rope-seed0"' in card
-
-
-def test_transformers_own_push_to_hub_works(finished_run, hub, tmp_path):
-    code = f"""
-    import hf_posgen
-    from transformers import AutoModelForCausalLM
-    AutoModelForCausalLM.from_pretrained({str(finished_run)!r}).push_to_hub("tester/direct")
-    """
-    python(code, hub.environment(tmp_path / "home", WRITE), tmp_path / "home")
-    assert {"model.safetensors", "modeling_posgen.py", "config.json"} <= set(hub.repo("tester/direct").files())
+    asked = {"name --runs or --datasets": (2, ["--org", "lab"]), "no access token": (1, options[:4])}
+    for told, (code, given) in asked.items():
+        monkeypatch.setattr("sys.argv", [script, *given])
+        with pytest.raises(SystemExit) as left:
+            runpy.run_path(script, run_name="__main__")
+        assert left.value.code == code and told in capsys.readouterr().err

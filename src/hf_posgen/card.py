@@ -106,8 +106,8 @@ def component(field: str, spec: dict) -> dict:
     return {
         "field": field,
         "name": spec["name"],
-        "arguments": {key: value for key, value in spec.items() if key != "name"},
-        "what": sentence,
+        "arguments": {key: str(value).replace("|", "\\|") for key, value in spec.items() if key != "name"},
+        "what": sentence.replace("|", "\\|"),  # it stands in a table
         "acts_on": (", ".join(cls.sites()) or "nothing") if hasattr(cls, "sites") else None,
         "paper": getattr(cls, "paper", None),
     }

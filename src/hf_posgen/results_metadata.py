@@ -100,11 +100,11 @@ def kept(rows: list[dict], axis: str) -> int | None:
 
 
 def benchmark(task: dict, owner: str | None = None) -> tuple[str, str]:
-    """(id of the data set, its configuration) of a task's spec; "custom_" and a digest of the parameters where no named
-    configuration is the same."""
-    name, spec = task["name"], resolve_task(task)
-    named = (config for config in CONFIGS[name] if resolve_task(config_spec(name, config)) == spec)
-    digest = hashlib.sha256(json.dumps(spec, sort_keys=True).encode()).hexdigest()[:8]
+    """(id of the data set, its configuration) of a task's complete spec; "custom_" and a digest of the parameters where no
+    named configuration is the same. The spec is taken as it is: a card may be of another version's task."""
+    name = task["name"]
+    named = (config for config in CONFIGS.get(name, ()) if resolve_task(config_spec(name, config)) == task)
+    digest = hashlib.sha256(json.dumps(task, sort_keys=True).encode()).hexdigest()[:8]
     dataset = f"posgen-{name.replace('_', '-')}"
     return (f"{owner}/{dataset}" if owner else dataset), next(named, f"custom_{digest}")
 
@@ -120,7 +120,7 @@ def model_index(summaries: list[SplitSummary], task: dict, owner: str | None = N
             dataset_name=f"{dataset.split('/')[-1]} ({config})",
             dataset_config=config,
             dataset_split=one.split,
-            dataset_args=resolve_task(task),
+            dataset_args=task,
             metric_type=METRICS[metric][0],
             metric_name=METRICS[metric][1],
             metric_value=round(score.mean, 6),
