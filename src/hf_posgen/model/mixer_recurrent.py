@@ -51,7 +51,8 @@ class Recurrence(StateMixer):
         """(B, L, D) to (B, L, D), and None for the weights."""
         layer, past = self.cached(cache, context)
         dtype = context.queries.dtype
-        inputs_BLN, transition = self.v_proj(hidden_states).to(dtype), self.A.to(dtype).T
+        inputs_BLN, A = self.v_proj(hidden_states).to(dtype), self.A.to(dtype)
+        transition = A if A.ndim == 1 else A.mT
         with torch.autocast(inputs_BLN.device.type, enabled=False):
             h_BLN, last_BN = recur(inputs_BLN, transition, past.get("h"), context.real_BL, context.documents_BL)
         if layer is not None:
