@@ -49,7 +49,9 @@ def test_report_tells_fit_size_anchor_and_definitions(written):
 
 
 def test_reporting_imports_no_torch():
-    code = "import sys; sys.argv = ['posgen']; from hf_posgen import report_figures, report_tables; print('torch' in sys.modules)"
+    code = (
+        "import sys; sys.argv = ['posgen']; from hf_posgen import report, report_figures; print('torch' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True).stdout.strip() == b"False"
 
 

@@ -52,6 +52,8 @@ def frame(rows: list[dict]) -> pd.DataFrame:
     for name in ("distance", "chance", *(key for key in LABELS if key in table)):
         table[name] = pd.to_numeric(table[name])
     table["ceiling"] = pd.to_numeric(table["ceiling"]).fillna(1.0)
+    ends = [one if isinstance(one, list | tuple) else (math.nan, math.nan) for one in table.get("train_distance", [])]
+    table["nearest_trained"], table["farthest_trained"] = zip(*ends, strict=True) if ends else (math.nan, math.nan)
     table["panel"] = table["panel"].fillna("")
     table["fit"] = table["fit"].astype(bool)
     return table
@@ -91,10 +93,9 @@ def fits(table: pd.DataFrame) -> dict[str, tuple[int, int]]:
 
 def trained_range(table: pd.DataFrame, axis: str) -> tuple[float, float]:
     """The trained lengths or distances, as the runs say or else read off the rows in distribution; NaN if unknown."""
-    seen = table[table["split"].isin(IN_DISTRIBUTION)][axis].dropna()
-    said = table["train_distance"].dropna() if axis == "distance" and "train_distance" in table else []
-    if len(said):
-        return float(min(one[0] for one in said)), float(max(one[1] for one in said))
+    if axis == "distance" and not math.isnan(low := table["nearest_trained"].min()):
+        return float(low), float(table["farthest_trained"].max())
+    seen = table.loc[table["split"].isin(IN_DISTRIBUTION), axis].dropna()
     if len(seen):
         return float(seen.min()), float(seen.max())
     longest = table["train_length"].max() if axis == "length" and "train_length" in table else math.nan
