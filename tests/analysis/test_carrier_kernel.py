@@ -53,3 +53,24 @@ def test_rank_one_share_of_known_matrices():
 def test_a_logit_that_depends_on_what_stands_between_is_refused():
     with pytest.raises(NotApplicable, match="between"):
         carrier_kernel.measure(subject("cope"))
+
+
+@pytest.mark.parametrize(
+    "mixer", [{"name": "linear"}, {"name": "linear", "feature_map": "identity", "normalized": False}]
+)
+def test_linear_attentions_kernel_weighs_its_values(mixer):
+    """Its output at the last place is Σ κ v, over Σ of the unturned features' products where it is normalised."""
+    made = subject("rope", mixer=mixer)
+    attention = made.model.model.layers[0].self_attn
+    torch.nn.init.normal_(attention.q_proj.weight)
+    torch.nn.init.normal_(attention.k_proj.weight)
+    tokens, _ = made.sequences(17, 5)
+    kernel = pair_kernels(made.model, 16, 16)[0]
+    weights = kernel[tokens[:, -1:], tokens, torch.arange(16, -1, -1)]
+    if mixer.get("feature_map") is None:
+        embedded = made.model.model.embed_tokens(tokens)
+        q, k = (torch.nn.functional.elu(p(embedded)) + 1 for p in (attention.q_proj, attention.k_proj))
+        weights = weights / torch.einsum("bk,bmk->b", q[:, -1], k)[:, None]
+    expected = torch.einsum("bm,bmv->bv", weights, torch.nn.functional.one_hot(tokens, 16).float())
+    hidden = made.model.model(input_ids=tokens).last_hidden_state[:, -1, 32:48]
+    torch.testing.assert_close(hidden, expected, atol=1e-3, rtol=1e-3)

@@ -63,8 +63,13 @@ class AttentionView:
 @torch.no_grad()
 def attention_views(model, tokens: torch.Tensor, **forward) -> list[AttentionView]:
     """Run the model up to its last softmax layer and keep what enters each. `forward`: positions, attention_mask."""
-    caught: list[dict] = []
     layers = [layer for layer in model.model.layers if isinstance(layer.self_attn, SoftmaxAttention)]
+    return [_view(**one) for one in inputs_of(model, layers, tokens, **forward)]
+
+
+def inputs_of(model, layers: list[nn.Module], tokens: torch.Tensor, **forward) -> list[dict]:
+    """What enters some decoder layers: residual, and the mixer's module, args, context and encoding."""
+    caught: list[dict] = []
     hooks = [hook for layer in layers for hook in _catch(layer, caught, last=layer is layers[-1])]
     if not layers:
         return []
@@ -75,7 +80,7 @@ def attention_views(model, tokens: torch.Tensor, **forward) -> list[AttentionVie
     finally:
         for hook in hooks:
             hook.remove()
-    return [_view(**one) for one in caught]
+    return caught
 
 
 class _Enough(Exception):

@@ -6,20 +6,23 @@ A low-rank *kernel* does not need low-rank weights: compare with the carrier ker
 
 import torch
 
-from .subject import Subject, per_head
+from .subject import NotApplicable, Subject, per_head
 
 
 @torch.no_grad()
 def measure(subject: Subject) -> dict:
-    before = {} if subject.untrained is None else {(e["layer"], e["head"]): e for e in _heads(subject.untrained)}
     heads = _heads(subject.model)
+    if not heads:
+        raise NotApplicable("no layer of this model has queries that meet keys")
+    before = {} if subject.untrained is None else {(e["layer"], e["head"]): e for e in _heads(subject.untrained)}
     for entry in heads:
         entry["untrained"] = before.get((entry["layer"], entry["head"]), {}).get("effective_rank")
     return {"head_dim": subject.model.config.head_dim, "heads": heads}
 
 
 def _heads(model) -> list[dict]:
-    return [entry for i, layer in enumerate(model.model.layers) for entry in per_head(i, ranks(layer.self_attn))]
+    layers = [(i, layer.self_attn) for i, layer in enumerate(model.model.layers) if hasattr(layer.self_attn, "q_proj")]
+    return [entry for i, attention in layers for entry in per_head(i, ranks(attention))]
 
 
 def ranks(attention) -> dict[str, torch.Tensor]:
