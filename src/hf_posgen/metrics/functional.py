@@ -3,6 +3,7 @@
 Each lives in the folder of its module, so that the folder is self-contained: it can be pushed as a Space as it is.
 """
 
+from .posgen_accuracy.intervals import bootstrap_ratio, share, wilson
 from .posgen_accuracy.scoring import IGNORE, score, score_ragged
 from .posgen_extrapolation.headlines import (
     FarNumbers,
@@ -17,6 +18,7 @@ from .posgen_perplexity.by_position import nats_by_position
 __all__ = [
     "IGNORE",
     "FarNumbers",
+    "bootstrap_ratio",
     "far_numbers",
     "farthest_kept",
     "nats_by_position",
@@ -24,5 +26,7 @@ __all__ = [
     "ratio_beyond",
     "score",
     "score_ragged",
+    "share",
     "share_beyond",
+    "wilson",
 ]

@@ -1,0 +1,119 @@
+"""How far a model extrapolates: the headline numbers."""
+
+import datasets
+import evaluate
+from scipy import stats
+
+from .headlines import far_numbers, farthest_kept
+
+DESCRIPTION = """\
+The headline numbers of an extrapolation: the longest length and the farthest distance kept, means over what was longer,
+farther, nearer and both than in training, and the distance-generalisation ratio P of Nevermann and Gros (2026) with its
+validity check and its null. Any score that counts right answers of a sequence can be summarised.
+"""
+
+INPUTS = """\
+Args:
+    predictions: how many answers of each sequence are right.
+    references: how many it asks; 0 is not scored.
+    length, distance: the cell of each sequence; distance -1 where there is none.
+    train_length, train_distance (compute): (smallest, largest) as trained; train_distance None where there is none.
+    chance (compute): the accuracy of a guess, which is the floor. Default 0.
+    ceiling (compute): the accuracy of whoever knows all that can be known. Default 1.
+    level (compute): what the lower bound of a cell must reach to be kept. Default 0.9.
+    cells (compute): the (length, distance) pairs that were to be measured, so that one never met is named too.
+Returns:
+    longest_length, farthest_distance: the largest up to which the lower end of Wilson's 95 % interval (over sequences that
+        ask, each counted as right by its share) is at least `level` at every cell, the other axis as trained; None where
+        the first fails.
+    in_distribution, longer, farther, nearer, both: means over cells; None where there are none, or one is empty.
+    sum_over_distances, P, P_invalid (why P means nothing, or ""), P_overshoot (the P of a model that overshoots by five
+        tokens), W (distances won beyond training).
+    empty_cells: the names of cells without an answer.
+Examples:
+    >>> summary = evaluate.load("posgen_extrapolation")
+    >>> summary.compute(predictions=[1] * 90, references=[1] * 90, length=[8, 16, 32] * 30, distance=[3] * 90,
+    ...                 train_length=(4, 16), train_distance=(3, 3), level=0.8)["longest_length"]
+    32
+"""
+
+
+@evaluate.utils.file_utils.add_start_docstrings(DESCRIPTION, INPUTS)
+class PosgenExtrapolation(evaluate.Metric):
+    def _info(self):
+        whole = datasets.Value("int64")
+        return evaluate.MetricInfo(
+            description=DESCRIPTION,
+            citation="",
+            inputs_description=INPUTS,
+            features=datasets.Features(
+                {"predictions": whole, "references": whole, "length": whole, "distance": whole},
+            ),
+        )
+
+    def _compute(
+        self,
+        predictions,
+        references,
+        length,
+        distance,
+        train_length,
+        train_distance=None,
+        chance=0.0,
+        ceiling=1.0,
+        level=0.9,
+        cells=(),
+    ):
+        counts = {(int(n), -1 if d is None else int(d)): [0, 0, 0.0] for n, d in cells}
+        for right, asked, *cell in zip(predictions, references, length, distance, strict=True):
+            if not 0 <= right <= asked:
+                raise ValueError(f"{right} right answers of {asked}: predictions count right answers, references all")
+            total = counts.setdefault(tuple(cell), [0, 0, 0.0])
+            if asked:
+                total[0], total[1], total[2] = total[0] + right, total[1] + asked, total[2] + 1
+        value = {cell: right / asked if asked else None for cell, (right, asked, _) in counts.items()}
+        low = {cell: _low(value[cell], int(n)) for cell, (_, _, n) in counts.items() if n}
+        split = {cell: split_of(*cell, train_length, train_distance) for cell in counts}
+        out = {name: _mean([value[cell] for cell in counts if split[cell] == name]) for name in SPLITS}
+        for name, beyond, at in (("longest_length", "longer", 0), ("farthest_distance", "farther", 1)):
+            along = [(cell[at], low.get(cell, 0.0)) for cell in counts if split[cell] in ("in_distribution", beyond)]
+            out[name] = farthest_kept([pair for pair in along if pair[0] >= 0], level)
+        out |= _far(value, train_length, train_distance, chance, ceiling)
+        return out | {"empty_cells": [_name(cell) for cell in sorted(counts) if value[cell] is None]}
+
+
+SPLITS = ("in_distribution", "longer", "farther", "nearer", "both")
+
+
+def split_of(length, distance, train_length, train_distance):
+    """Which part of the grid a cell lies in; "shorter" is none of the named ones."""
+    long = length > train_length[1]
+    if length < train_length[0]:
+        return "shorter"
+    if train_distance is None or distance < 0 or train_distance[0] <= distance <= train_distance[1]:
+        return "longer" if long else "in_distribution"
+    if distance < train_distance[0]:
+        return "longer and nearer" if long else "nearer"
+    return "both" if long else "farther"
+
+
+def _far(value, train_length, train_distance, chance, ceiling):
+    names = ("sum_over_distances", "P", "P_invalid", "P_overshoot", "W")
+    curve = {d: v for (n, d), v in value.items() if n == train_length[1] and d >= 0 and v is not None}
+    if train_distance is None or not curve:
+        return dict.fromkeys(names)
+    floor, top = dict.fromkeys(curve, chance), dict.fromkeys(curve, ceiling)
+    found = far_numbers(curve, train_distance[1], floor, top)
+    return dict(zip(names, (found.total, found.ratio, found.invalid, found.overshoot, found.won), strict=True))
+
+
+def _low(value, n):
+    return float(stats.binomtest(round(value * n), n).proportion_ci(method="wilson").low)
+
+
+def _mean(values):
+    return None if not values or None in values else sum(values) / len(values)
+
+
+def _name(cell):
+    return f"L{cell[0]}" + ("" if cell[1] < 0 else f" d{cell[1]}")
