@@ -11,9 +11,10 @@ import torch
 
 sys.path.insert(0, str(__import__("pathlib").Path(__file__).parent.parent))
 
-from hf_posgen.model.capabilities import capabilities  # noqa: E402
-from hf_posgen.model.validation import implementations  # noqa: E402
-from tests.model.helpers import tiny, tokens  # noqa: E402
+from tests.model.helpers import tiny, tokens
+
+from hf_posgen.model.capabilities import capabilities
+from hf_posgen.model.validation import implementations
 
 
 def parity(name: str, road: str, dtype: torch.dtype) -> dict:
@@ -55,7 +56,7 @@ def main() -> None:
             for dtype in (torch.float32, torch.bfloat16):
                 try:
                     rows.append(parity(facts["encoding"], road, dtype))
-                except Exception as error:  # noqa: BLE001 - the table shall show every failure, not the first
+                except Exception as error:
                     rows.append(
                         {"encoding": facts["encoding"], "road": road, "dtype": str(dtype)[6:], "error": str(error)[:80]}
                     )

@@ -13,9 +13,10 @@ from safetensors.torch import save_file
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
+from tests.model.helpers import tiny, tokens  # noqa: E402
+
 from hf_posgen import __version__  # noqa: E402
 from hf_posgen.model.encoding_registry import ENCODINGS  # noqa: E402
-from tests.model.helpers import tiny, tokens  # noqa: E402
 
 
 def main() -> None:
