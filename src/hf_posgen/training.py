@@ -4,9 +4,11 @@ Data, schedule and learning rate are functions of (seed, step, process) alone, s
 optimizer, the random generators and a few counters, and a resumed run is bit-equal to a straight one.
 """
 
+import os
 from pathlib import Path
 
 from accelerate import Accelerator
+from accelerate.state import AcceleratorState
 
 from .evaluation import save_evaluation
 from .run_config import RunConfig
@@ -33,12 +35,7 @@ def train(
     a state can't be saved, or SIGTERM came (the state is saved first); `ValueError` for a folder that holds another run.
     """
     out = Path(out)
-    accelerator = Accelerator(
-        cpu=run.train.cpu,
-        mixed_precision=run.train.precision,
-        log_with=tracker_names(run, quiet) or None,
-        project_dir=out,
-    )
+    accelerator = _accelerator(run, out, tracker_names(run, quiet))
     if accelerator.is_main_process:
         claim_folder(run, out)
     accelerator.wait_for_everyone()
@@ -57,6 +54,14 @@ def train(
 
         push_run(out, push)
     return out
+
+
+def _accelerator(run: RunConfig, out: Path, trackers: list[str]) -> Accelerator:
+    """Accelerate keeps device and precision for the whole process; another run in it may want others."""
+    if "WORLD_SIZE" not in os.environ:
+        AcceleratorState._reset_state(reset_partial_state=True)
+    precision = run.train.precision
+    return Accelerator(cpu=run.train.cpu, mixed_precision=precision, log_with=trackers or None, project_dir=out)
 
 
 def _background_push(repo_id: str):

@@ -65,7 +65,7 @@ def publish(temporary: Path, final: Path) -> None:
     sums = {str(p.relative_to(temporary)): _sha256(p) for p in sorted(temporary.rglob("*")) if p.is_file()}
     (temporary / CHECKSUMS).write_text(json.dumps(sums, indent=1))
     if final.exists():
-        old = final.with_suffix(f".old{PARTIAL}")
+        old = final.with_name(f"{final.name}.old{PARTIAL}")
         shutil.rmtree(old, ignore_errors=True)
         final.rename(old)
     temporary.rename(final)
@@ -106,6 +106,6 @@ def prune(states: Path, keep: int, step: int) -> None:
     """Delete all but the newest `keep` states up to a step, and what an interrupted save left behind. Later ones were
     refused: they must not push a good one out."""
     for folder in [folder for folder in saved_states(states) if step_of(folder) <= step][:-keep]:
-        shutil.rmtree(folder)
+        folder.rename(folder.with_name(f"{folder.name}.old{PARTIAL}"))  # a name belongs to whole states alone
     for leftover in states.glob(f"*{PARTIAL}"):
         shutil.rmtree(leftover, ignore_errors=True)
