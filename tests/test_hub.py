@@ -401,6 +401,23 @@ def test_no_network(run, hub, waits, monkeypatch):
         send(run, hub)
 
 
+@pytest.mark.parametrize("kind", [ConnectionError, TimeoutError, RuntimeError])
+def test_what_the_xet_client_raises_is_tried_again_and_told(kind, run, hub, waits, monkeypatch):
+    def broken(**_):
+        raise kind(f"Network error, sent {WRITE}")
+
+    monkeypatch.setattr("huggingface_hub._commit_api._upload_files", broken)
+    with pytest.raises(PushError, match=r"the upload to .* broke off: Network error, sent \[token\]$"):
+        send(run, hub)
+    assert len(waits) == 4
+
+
+def test_a_mistake_in_the_code_is_not_taken_for_trouble_with_the_hub(run, hub, monkeypatch):
+    monkeypatch.setattr("huggingface_hub._commit_api._upload_files", lambda **_: {}["mistake"])
+    with pytest.raises(KeyError):
+        send(run, hub)
+
+
 def test_bad_names_and_folders_are_errors_of_usage(run, hub, tmp_path):
     with pytest.raises(ValueError, match=r"'a/b/c' can't be a repository"):
         send(run, hub, "a/b/c")

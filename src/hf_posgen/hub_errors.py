@@ -40,8 +40,16 @@ def diagnose(error: BaseException, repo_id: str, endpoint: str) -> Trouble | Non
         return Trouble(f"{endpoint} answered with something that is no JSON", again=True)
     if isinstance(error, ValueError) and "metadata" in str(error):
         return Trouble(f"the Hub refuses the card of {repo_id}: {_line(error)}")
-    # Uploads run in threads, which wrap what stopped them.
-    return diagnose(error.__cause__, repo_id, endpoint) if error.__cause__ else None
+    wrapped = diagnose(error.__cause__, repo_id, endpoint) if error.__cause__ else None
+    if wrapped:  # uploads run in threads, which wrap what stopped them
+        return wrapped
+    if isinstance(error, ConnectionError | TimeoutError | RuntimeError) and not isinstance(error, PushError):
+        return Trouble(f"the upload to {endpoint} broke off: {_line(error)}", again=True)  # as hf_xet, in Rust, says it
+    if isinstance(error, PermissionError) and type(error).__module__.startswith("hf_xet"):
+        return Trouble(
+            f"the access token may not write to {repo_id}: it needs write access there{_quoted(_line(error))}"
+        )
+    return None
 
 
 def _answered(error: HfHubHTTPError, repo_id: str, endpoint: str) -> Trouble:

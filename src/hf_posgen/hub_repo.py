@@ -80,8 +80,10 @@ def check_name(repo_id: str) -> None:
     """`ValueError` for what can't be the name of a repository."""
     try:
         validate_repo_id(repo_id)
-    except HFValidationError as error:
-        raise ValueError(f"{repo_id!r} can't be a repository: {' '.join(str(error).split())}") from None
+    except HFValidationError:
+        raise ValueError(
+            f"{repo_id!r} can't be a repository: it must be name or owner/name, of letters, digits, '-', '_' and '.'"
+        ) from None
 
 
 def ensure_repo(repo: Repo, private: bool, create: bool = True) -> None:
