@@ -131,3 +131,17 @@ def test_someone_elses_encoding_registers_at_run_time():
             register("other", dict)
     finally:
         ENCODINGS.pop("recency", None)
+
+
+def test_the_capability_table_knows_what_the_papers_say():
+    from hf_posgen.model.capabilities import capabilities
+
+    table = {row["encoding"]: row for row in capabilities()}
+    assert set(table) == set(ENCODINGS)
+    not_causal = {name for name, row in table.items() if not row["causal"]}
+    assert not_causal == {"rope_dynamic_ntk", "rope_longrope"}
+    not_invariant = {name for name, row in table.items() if not row["shift-invariant"]}
+    assert not_invariant == {"learned", "sinusoidal", "fire", "rope_dynamic_ntk", "rope_longrope"}
+    assert table["alibi"]["bias"] == "columns" and table["t5"]["bias"] == "by distance"
+    assert table["cope"]["memory"] == "L × chunk" and "flex_attention" not in table["cope"]["kernels"]
+    assert table["learned"]["parameters"] == 32 * 32 and table["rope"]["parameters"] == 0

@@ -24,7 +24,7 @@ def _probe(name: str) -> PosGenForCausalLM:
         vocab_size=16,
         hidden_size=32,
         num_attention_heads=4,
-        max_position_embeddings=32 if not ENCODINGS[name].depends_on_length else LENGTH // 2,
+        max_position_embeddings=32 if not ENCODINGS[name].depends_on_length else LENGTH + 2,
         initializer_range=0.3,
         position_encoding=name,
         out_of_range="wrap",
@@ -43,7 +43,7 @@ def _row(name: str) -> dict:
     model, cls = _probe(name), ENCODINGS[name]
     tokens = torch.arange(LENGTH)[None] % 16
     logits = model(tokens, use_cache=False).logits
-    longer = model(torch.cat([tokens, tokens[:, :3]], 1), use_cache=False).logits[:, :LENGTH]
+    longer = model(torch.cat([tokens, tokens[:, :6]], 1), use_cache=False).logits[:, :LENGTH]
     shifted = model(tokens, positions=torch.arange(LENGTH)[None] + SHIFT, use_cache=False).logits
     encodings = [module for module in model.modules() if isinstance(module, PositionEncoding)]
     kind = bias_kind(encodings[0])
