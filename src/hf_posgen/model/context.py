@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 import torch
 
 from .attention_mask import Visible, document_lengths, documents
-from .position_encoding import PositionEncoding, Tokens
 from .posgen_cache import leader
+from .position_encoding import PositionEncoding, Tokens
 
 
 @dataclass(frozen=True)

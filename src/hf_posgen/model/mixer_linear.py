@@ -16,7 +16,7 @@ SMALLEST_LOG_GATE = -80.0 / GATED_CHUNK
 SMALLEST_SUM = 1e-6  # of a row's weights, to divide by
 
 # How encodings whose bias is a sum of steps between key and query decay a state: (encoding, x_BLD, tokens, moved_BL)
-# to the log of the decay at each token, (B, L, H). Named by the bias itself, so that a subclass with another bias doesn't inherit it.
+# to the log of the decay at each token, (B, L, H). By the bias itself: a subclass with another bias inherits nothing.
 DECAYS = {
     ALiBi.bias: lambda encoding, x_BLD, tokens, moved_BL: -encoding.slopes_H(tokens) * moved_BL[..., None],
     ForgettingGate.bias: lambda encoding, x_BLD, tokens, moved_BL: encoding.increments(x_BLD),

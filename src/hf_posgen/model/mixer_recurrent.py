@@ -68,7 +68,7 @@ def recur(u_BLN, transition, before_BN, real_BL, documents_BL) -> tuple[torch.Te
     """
     if real_BL is not None:
         real_BL = real_BL.expand(u_BLN.shape[:2])
-        order = (~real_BL).long().sort(1, stable=True).indices
+        order = (~real_BL).long().sort(dim=1, stable=True).indices
         u_BLN = _take(u_BLN * real_BL[..., None], order)
         documents_BL = None if documents_BL is None else documents_BL.expand_as(real_BL).gather(1, order)
     if before_BN is not None:

@@ -110,12 +110,13 @@ class PosGenStateLayer(_Streams, CacheLayerMixin):
         raise ValueError("a recurrent layer caches states, not keys and values")
 
     def advance(self, tokens: int, states: dict[str, torch.Tensor]) -> None:
-        """Put the states after `tokens` more tokens."""
-        self.states, self.seen, self.is_initialized = states, self.seen + tokens, True
+        """Put the states after `tokens` more tokens; copied, for a slice would keep the whole pass in memory."""
+        self.states = {name: state.clone() for name, state in states.items()}
+        self.seen, self.is_initialized = self.seen + tokens, True
 
     def append(self, name: str, new_BL: torch.Tensor) -> torch.Tensor:
         """Nobody looks back here: keep the last token's part alone; returns the new tokens'."""
-        self.streams[name] = new_BL[:, -1:]
+        self.streams[name] = new_BL[:, -1:].clone()
         return new_BL
 
     last = PosGenDynamicLayer.last
