@@ -1,4 +1,4 @@
-"""A report from rows: report.md and figures. Reads no model."""
+"""A report from rows: report.md, figures and report.html. Reads no model."""
 
 import json
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from pathlib import Path
 from .files import read_rows, write_text
 from .report_data import Panel, axes, facts, frame, metrics, panels
 from .report_headlines import DEFINITIONS, contrast_table, far_table, headline_table, over_all_seeds
+from .report_html import write_page
 from .report_tables import axis_table, caption, fit_table, markdown, summary_tables
 
 __all__ = ["ReportPaths", "collect_rows", "report", "summary_tables"]
@@ -14,10 +15,11 @@ __all__ = ["ReportPaths", "collect_rows", "report", "summary_tables"]
 
 @dataclass(frozen=True)
 class ReportPaths:
-    """figures: the PNGs; a PDF lies beside each."""
+    """figures: the PNGs; a PDF lies beside each. page: the one to explore."""
 
     markdown: Path
     figures: list[Path]
+    page: Path
 
 
 def collect_rows(folders) -> list[dict]:
@@ -32,20 +34,25 @@ def collect_rows(folders) -> list[dict]:
 
 
 def report(rows: list[dict], out: str | Path, title: str = "Extrapolation report") -> ReportPaths:
-    """Write out/report.md and out/figures/*.png|pdf. Raises `ValueError` where there are no rows to report."""
+    """Write out/report.md, out/report.html and out/figures/*.png|pdf. Raises `ValueError` where there are no rows."""
     from . import report_figures as draw
 
     shown, out = panels(frame(rows)), Path(out)
     overview = draw.overview(shown, out / "figures")
     figures = [overview] if overview else []
-    blocks = [f"# {title}", *([f"![Every study at a glance](figures/{overview.name})"] if overview else []), READING]
+    blocks = [
+        f"# {title}",
+        *([f"![Every study at a glance](figures/{overview.name})"] if overview else []),
+        READING,
+        EXPLORE,
+    ]
     for panel in shown:
         mine = draw.curves(panel, out / "figures") + draw.heat_maps(panel, out / "figures")
         figures += mine
         blocks += _panel(panel, mine)
     blocks += ["## What the numbers are", DEFINITIONS]
     write_text(out / "report.md", "\n\n".join(blocks) + "\n")
-    return ReportPaths(out / "report.md", figures)
+    return ReportPaths(out / "report.md", figures, write_page(rows, out, title))
 
 
 READING = """\
@@ -53,6 +60,8 @@ The trained range is shaded. From three seeds on, lines are means over the seeds
 interval over seeds; with fewer, every seed is a line of its own and there is no interval. An arm that did not fit (*) is
 grey: it says nothing about generalisation, and enters no mean. Small models show what can happen at their size; they refute
 nothing. Heat maps are exploratory."""
+
+EXPLORE = "[report.html](report.html) holds the same rows to explore: encodings, splits, maps, a table to sort."
 
 
 def _panel(panel: Panel, figures: list[Path]) -> list[str]:

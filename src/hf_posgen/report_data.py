@@ -108,20 +108,22 @@ def trained_ranges(table: pd.DataFrame, axis: str) -> list[tuple[float, float]]:
     return sorted(one for one in ranges if not math.isnan(one[0]))
 
 
-def along(table: pd.DataFrame, axis: str) -> pd.DataFrame:
-    """The rows that vary along one axis while the other stays as trained."""
-    return pd.concat([_along(mine, axis) for _, mine in table.groupby("arm", sort=False)])
-
-
-def _along(table: pd.DataFrame, axis: str) -> pd.DataFrame:
+def on_axis(table: pd.DataFrame, axis: str) -> pd.Series:
+    """Which rows vary along one axis while the other stays as trained, for their arm."""
     other = "distance" if axis == "length" else "length"
-    low, high = trained_range(table, other)
-    if axis == "distance":
-        low = high  # lengths as trained are many; the longest holds the most distances
-    inside = table[table[other].between(low, high) | table[other].isna()]
-    if (inside["split"] == "test").any():  # validation holds the same cells, and was selected on
-        inside = inside[inside["split"] != "validation"]
-    return inside.dropna(subset=[axis])
+    out = pd.Series(False, index=table.index)
+    for _, mine in table.groupby("arm"):
+        low, high = trained_range(mine, other)
+        if axis == "distance":
+            low = high  # lengths as trained are many; the longest holds the most distances
+        out[mine.index] = (mine[other].between(low, high) | mine[other].isna()) & mine[axis].notna()
+    return out
+
+
+def along(table: pd.DataFrame, axis: str) -> pd.DataFrame:
+    """The rows of `on_axis`, without those that were selected on where others hold the same cells."""
+    selected_on = (table["split"] == "validation") & (table["split"] == "test").any()
+    return table[on_axis(table, axis) & ~selected_on]
 
 
 def axes(table: pd.DataFrame) -> list[str]:
