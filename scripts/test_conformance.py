@@ -60,13 +60,14 @@ class Summary:
         self.failures = []
 
     def pytest_runtest_logreport(self, report):
-        if hasattr(report, "context") or (report.when != "call" and report.outcome == "passed"):
-            return  # a part of a check, or its set-up
+        part = hasattr(report, "context")  # of a check, which itself is reported as passed
+        if report.outcome == "passed" and (part or report.when != "call"):
+            return
         self.outcomes[report.outcome] += 1
         if report.skipped:
             self.reasons[report.longrepr[2].removeprefix("Skipped: ")] += 1
         elif report.failed:
-            self.failures.append(report.nodeid.split("::", 1)[1])
+            self.failures.append(report.nodeid.split("::", 1)[1] + (f" {report.context}" if part else ""))
 
     def __str__(self) -> str:
         lines = [f"{count:5d}  skipped: {reason}" for reason, count in self.reasons.most_common()]
@@ -86,7 +87,7 @@ def main() -> int:
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH")]))
     summary = Summary()
     arguments = [str(ROOT / "tests" / "conformance" / "model_suite.py"), "-q", "--tb=short", "-n", options.n]
-    arguments += ["-p", "no:cacheprovider", "--no-header", "-r", "N", "-W", "ignore", f"--rootdir={ROOT}"]
+    arguments += ["-p", "no:cacheprovider", "--no-header", "-r", "N", "--disable-warnings", f"--rootdir={ROOT}"]
     status = pytest.main(arguments + (["-k", options.k] if options.k else []), plugins=[summary])
     print(summary)
     return int(status)
