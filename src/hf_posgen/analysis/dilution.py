@@ -10,6 +10,7 @@ values, output projection and head: `c_alone` puts α(L) from the frozen c on th
 `measured` is the model on the same sequences. The claim is about c alone. For one layer with one head.
 """
 
+import numpy as np
 import torch
 
 from .kernel import pair_kernels
@@ -115,8 +116,8 @@ def figure(result: dict):
     from .drawing import COLOURS, lengths_axis, panels
 
     fig, axes = panels(3)
-    lengths = torch.tensor(result["lengths"])
-    alpha, law = torch.tensor(result["alpha"]), torch.tensor(result["alpha_law"])
+    lengths = np.array(result["lengths"])
+    alpha, law = np.array(result["alpha"]), np.array(result["alpha_law"])
     axes[0].loglog(lengths - 1, 1 / alpha - 1, "o", ms=4, label="measured")
     axes[0].loglog(
         lengths - 1, result["c_inside"] * (lengths - 1), lw=1, label=f"c = {result['c_inside']:.3g}, trained lengths"

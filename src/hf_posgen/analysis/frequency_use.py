@@ -1,6 +1,7 @@
 """Which rotary frequencies a head uses: the mean norm of queries and keys in each channel pair (Barbero et al. 2024, arXiv
 2410.06205, section 4), over the tokens of sequences of the longest trained length; `untrained` beside it."""
 
+import numpy as np
 import torch
 
 from .subject import NotApplicable, Subject, plain, rotary
@@ -40,10 +41,10 @@ def figure(result: dict):
 
     fig, axes = panels(1, width=5.4)
     for entry, colour in zip(result["heads"], COLOURS * 9, strict=False):
-        product = torch.tensor(entry["query"]) * torch.tensor(entry["key"])
+        product = np.array(entry["query"]) * np.array(entry["key"])
         axes[0].plot(product, "o-", ms=3, lw=1.2, color=colour, label=head_name(entry))
         if "untrained" in entry:
-            old = torch.tensor(entry["untrained"]["query"]) * torch.tensor(entry["untrained"]["key"])
+            old = np.array(entry["untrained"]["query"]) * np.array(entry["untrained"]["key"])
             axes[0].plot(old, lw=0.9, ls=":", color=colour)
     axes[0].set(
         xlabel="frequency, fastest first", ylabel="mean |q_f| · mean |k_f|", title="frequency use (dotted: untrained)"

@@ -12,6 +12,7 @@ offsets see a band too narrow, and the exact interpolant's norm is enormous; on 
 period 2F. With each goes the correlation of the learned kernel κ (centred) inside and beyond the trained offsets.
 """
 
+import numpy as np
 import torch
 
 from ..model.encodings_absolute import inverse_frequencies
@@ -19,6 +20,7 @@ from .kernel import pair_kernels
 from .subject import NotApplicable, Subject, plain, rotary
 
 CUTOFFS = (1e-14, 1e-10, 1e-6, 1e-3, 1e-2)
+SHOWN = 256  # offsets whose values are kept and drawn
 
 
 @torch.no_grad()
@@ -82,7 +84,7 @@ def _grid(frequencies, k: int, seen: int, longest: int, learned) -> dict:
     for cutoff in CUTOFFS:
         facts = interpolant(frequencies, k, seen, cutoff)
         curve = features(frequencies, torch.arange(longest)) @ facts.pop("coefficients")
-        entry = {"cutoff": cutoff} | facts | {"kernel": curve.tolist()}
+        entry = {"cutoff": cutoff} | facts | {"kernel": curve[:SHOWN].tolist()}
         if longest > seen:
             entry["largest_beyond"] = float(curve[seen:].max() / curve[k])
             entry["picks_k_up_to"] = _picks_up_to(curve, k)
@@ -114,12 +116,14 @@ def figure(result: dict):
     k = result["offset"]
     for ax, (name, grid) in zip(axes, result["grids"].items(), strict=False):
         for entry in (grid["by_cutoff"][0], grid["by_cutoff"][3]):
-            curve = torch.tensor(entry["kernel"])[:256]
+            curve = np.array(entry["kernel"])
             label = f"cutoff {entry['cutoff']:.0e}: norm {entry['norm']:.1e}, residual {entry['residual']:.1e}"
-            ax.plot((curve / curve[k]).clamp(-3, 3), lw=1, label=label)
+            ax.plot(np.clip(curve / curve[k], -3, 3), lw=1, label=label)
         if result["learned"] is not None:
-            learned = torch.tensor(result["learned"])[:256]
-            ax.plot((learned / learned[: result["train_length"]].abs().max()), color="black", lw=1.2, label="learned κ")
+            learned = np.array(result["learned"])[:SHOWN]
+            ax.plot(
+                (learned / np.abs(learned[: result["train_length"]]).max()), color="black", lw=1.2, label="learned κ"
+            )
         mark(ax, result["train_length"], k)
         ax.set(title=f"{name} frequencies", xlabel="offset δ (tokens)", ylabel="kernel, 1 at k (cut at ±3)")
         ax.set_xscale("symlog", linthresh=16)

@@ -10,6 +10,7 @@ absolute position inside the training range. For the last query of longer sequen
   the share whose strongest key stands k before *that* position. If it is restored, the query's row was bad, not the keys'.
 """
 
+import numpy as np
 import torch
 
 from .attention_view import attention_views
@@ -70,7 +71,7 @@ def figure(result: dict):
         (axes[0], lambda e: e, "strongest key of the last query"),
         (axes[1], lambda e: e["query_in_range"], "with the query's position put back in range"),
     ):
-        picture = torch.full((len(first), width), float("nan"))
+        picture = np.full((len(first), width), np.nan)
         for row, entry in enumerate(first):
             shares = pick(entry)["strongest"]
             picture[row, : entry["length"]] = 0
