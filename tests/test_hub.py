@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import traceback
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -456,25 +457,43 @@ def test_the_background_sends_what_was_there_when_it_was_asked(run, hub):
     expected = weights.read_bytes()
     with BackgroundPush(REPO, private=True, token=WRITE, endpoint=hub.endpoint) as background:
         hub.meddle("GET", "/whoami", lambda: shutil.rmtree(run / "state", ignore_errors=True))
-        background.step(run, 10)
+        background.checkpoint(weights.parent, "step-000010")
         weights.write_bytes(b"overwritten while the upload runs")
         background.run(run)
     repo = hub.repo(REPO)
     assert repo.private and repo.files("step-000010")["model.safetensors"] == expected
     assert titles(hub) == ["Add rope-seed0", "initial commit"]
-    with pytest.raises(ValueError, match="has no state of step 7"):
-        background.step(run, 7)
+    with pytest.raises(ValueError, match=r"step-000007.model is no state of a run: there is no .*model.safetensors"):
+        background.checkpoint(run / "state" / "step-000007" / "model", "step-000007")
+    with pytest.raises(ValueError, match="'best' names no state"):
+        background.checkpoint(weights.parent, "best")
 
 
 def test_the_background_tells_what_went_wrong_and_goes_on(run, hub, caplog, waits):
     hub.fail("GET", "/whoami", 503, times=5)
     background = BackgroundPush(REPO, token=WRITE, endpoint=hub.endpoint)
-    background.step(run, 10)
+    background.checkpoint(run / "state" / "step-000010" / "model", "step-000010")
     background.run(run)
     with pytest.raises(PushError, match="answered 503"):
         background.wait()
     background.wait()
     assert "was not published" in caplog.text and sorted(hub.repo(REPO).refs) == ["main"]
+
+
+def test_training_publishes_every_state_and_the_run(hub, tmp_path, monkeypatch):
+    from hf_posgen.run_config import build_run
+    from hf_posgen.training import train
+
+    from .conftest import TINY_RUN
+
+    here = {"token": WRITE, "endpoint": hub.endpoint}
+    monkeypatch.setattr("hf_posgen.hub.BackgroundPush", partial(BackgroundPush, **here))
+    monkeypatch.setattr("hf_posgen.hub.push", partial(push, **here))
+    out = train(build_run(TINY_RUN), tmp_path / "rope-seed0", quiet=True, push=REPO)
+    repo = hub.repo(REPO)
+    assert sorted(repo.refs) == ["main", "step-000005", "step-000010", "step-000012"], "pruned states are there too"
+    assert repo.files()["model.safetensors"] == (out / "model.safetensors").read_bytes()
+    assert all(len(repo.history(ref)) == 2 for ref in repo.refs)
 
 
 def test_the_process_ends_after_the_uploads_and_transformers_own_road_works(run, hub, tmp_path):
@@ -483,7 +502,7 @@ def test_the_process_ends_after_the_uploads_and_transformers_own_road_works(run,
     from transformers import AutoModelForCausalLM
     AutoModelForCausalLM.from_pretrained({str(run)!r}).push_to_hub("tester/direct")
     background = BackgroundPush({REPO!r})
-    background.step({str(run)!r}, 10)
+    background.checkpoint({str(run / "state" / "step-000010" / "model")!r}, "step-000010")
     background.run({str(run)!r})
     """
     python(code, hub.environment(tmp_path / "home", WRITE), tmp_path / "home")

@@ -18,7 +18,7 @@ from .hub_files import (
     check_run,
     dataset_configs,
     freeze,
-    freeze_step,
+    freeze_state,
     kept_steps,
     refuse_secrets,
 )
@@ -70,7 +70,7 @@ def push(
         steps = kept_steps(folder) if not revision else []
         push_frozen(repo, frozen, revision or "main", message, steps=steps)
         for step in steps:
-            state = freeze_step(folder, step, Path(temporary) / state_name(step))
+            state = freeze_state(folder / "state" / state_name(step) / "model", Path(temporary) / state_name(step))
             push_step(repo, state, step)
         return f"{repo.url}/tree/{revision}" if revision else repo.url
 
@@ -119,7 +119,7 @@ class BackgroundPush:
     """Publishes while training goes on: each call copies what it needs at once, and one thread sends the copies in order.
 
         with BackgroundPush("owner/name", private=True) as background:
-            train(run, out, on_step=lambda step: step % run.train.save_every or background.step(out, step))
+            background.checkpoint(out / "state" / "step-000500" / "model", "step-000500")
             background.run(out)
 
     `wait` (and leaving the `with`) returns when everything is there, and raises the first error; until then errors are
@@ -132,10 +132,13 @@ class BackgroundPush:
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="hf_posgen-push")
         self._uploads: list[Future] = []
 
-    def step(self, run_folder: str | Path, step: int) -> None:
-        """Publish the state of a step as a branch."""
+    def checkpoint(self, model_folder: str | Path, revision: str) -> None:
+        """Publish the model of a state, <run>/state/step-000500/model, as the branch `step-000500`."""
+        if not re.fullmatch(r"step-\d+", revision):
+            raise ValueError(f"{revision!r} names no state; a state's name is like step-000500")
+        step = int(revision.removeprefix("step-"))
         self._submit(
-            lambda into: freeze_step(Path(run_folder), step, into), lambda repo, frozen: push_step(repo, frozen, step)
+            lambda into: freeze_state(Path(model_folder), into), lambda repo, frozen: push_step(repo, frozen, step)
         )
 
     def run(self, run_folder: str | Path) -> None:

@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 from .hub_errors import TOKEN, PushError
-from .training_state import fault, state_name
+from .training_state import fault
 
 logger = logging.getLogger(__name__)
 
@@ -99,12 +99,13 @@ def refuse_secrets(folder: Path, token: str | None = None) -> None:
             raise PushError(f"{path.relative_to(folder)} holds what looks like an access token: take it out first")
 
 
-def freeze_step(folder: Path, step: int, into: Path) -> Path:
-    """Copy the model of a state, with the run it belongs to. Raises `ValueError` where there is no such state."""
-    model = folder / "state" / state_name(step) / "model"
-    if not (model / "model.safetensors").is_file():
-        raise ValueError(f"{folder} has no state of step {step}")
+def freeze_state(model: Path, into: Path) -> Path:
+    """Copy <run>/state/<step>/model, with the run.yaml it belongs to. Raises `ValueError` where there is no such state."""
+    run = model.absolute().parents[2]
+    missing = [path for path in (model / "model.safetensors", run / "run.yaml") if not path.is_file()]
+    if missing:
+        raise ValueError(f"{model} is no state of a run: there is no {missing[0]}")
     freeze(model, into, MODEL)
-    shutil.copy2(folder / "run.yaml", into / "run.yaml")
+    shutil.copy2(run / "run.yaml", into / "run.yaml")
     refuse_secrets(into)
     return into
