@@ -16,7 +16,7 @@ PAIRS = 22  # 16 symbols and two control tokens leave 46 of 64 channels
 
 
 @torch.no_grad()
-def learned_table_that_extrapolates(offset: int = 3, lengths=(16, 17, 48, 128, 512, 1024), sharpness: float = 4.0):
+def learned_table_that_extrapolates(offset: int = 3, lengths=(16, 17, 48, 128, 512, 1024), sharpness: float = 5.0):
     """A one-layer, one-head model of width 64 with `position_encoding: learned`, and its task."""
     task = {"name": "fixed_offset", "offset": offset, "test_lengths": [n for n in lengths if n > 16]}
     model = {"hidden_size": 64, "num_hidden_layers": 1, "num_attention_heads": 1, "norm": "none", "mlp": "none"}
