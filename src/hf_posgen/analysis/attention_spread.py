@@ -64,11 +64,12 @@ def figure(result: dict):
     axes[0].set(ylim=(0, 1.04), ylabel="entropy / log(keys seen)")
     lengths_axis(axes[0], result["train_length"])
     axes[0].legend(fontsize=7, frameon=False)
-    for entry in [e for e in result["heads"] if (e["layer"], e["head"]) == (0, 0)]:
+    first = head_name(result["heads"][0])
+    for entry in [e for e in result["heads"] if head_name(e) == first]:
         axes[1].plot(
             result["bands"][: len(entry["mass"])], entry["mass"], "o-", ms=3, lw=1, label=f"L {entry['length']}"
         )
-    axes[1].set(xlabel="distance (tokens)", ylabel="mean mass", title="layer 0, head 0")
+    axes[1].set(xlabel="distance (tokens)", ylabel="mean mass", title=first)
     axes[1].tick_params(axis="x", labelrotation=60, labelsize=7)
     axes[1].legend(fontsize=7, frameon=False)
     return fig

@@ -64,7 +64,8 @@ def figure(result: dict):
     """A map of where the strongest key stands, per length, as it is and with the query put back in range."""
     from .drawing import head_name, panels
 
-    first = [e for e in result["heads"] if (e["layer"], e["head"]) == (0, 0)]
+    name = head_name(result["heads"][0])
+    first = [e for e in result["heads"] if head_name(e) == name]
     fig, axes = panels(2, width=5)
     width = max(e["length"] for e in first)
     for ax, pick, title in (
@@ -81,7 +82,7 @@ def figure(result: dict):
         ax.axvline(result["train_length"] - 0.5, color="#ff5555", lw=1)
         ax.set_xscale("symlog", linthresh=32)
         ax.set_yticks(range(len(first)), [f"L {e['length']}, right {pick(e)['right']:.2f}" for e in first], fontsize=7)
-        ax.set(xlabel="key index (red: end of the training range)", title=f"{title}\n{head_name(first[0])}")
+        ax.set(xlabel="key index (red: end of the training range)", title=f"{title}\n{name}")
         ax.grid(False)
     fig.colorbar(image, ax=list(axes), label="share of sequences")
     return fig
