@@ -133,6 +133,13 @@ def test_console_tables_show_chance_and_parts_of_a_paste_apart():
     assert max(len(line) for line in text.splitlines()) <= 140
 
 
+def test_many_arms_stand_in_several_tables(tmp_path):
+    rows = study2(1, arms=tuple(STYLES)[:14], distances=range(2, 12))
+    text = summary_tables(rows)
+    assert max(len(line) for line in text.splitlines()) <= 140 and text.count("chance") == 2 * 2 * 3
+    assert report(rows, tmp_path).markdown.is_file()
+
+
 def test_references_are_drawn_where_they_apply():
     table = frame([row | {"ceiling": 0.9} for row in study2(1)])
     assert set(references(table, "distance", "first_accuracy")) == {"chance", "ceiling"}

@@ -192,9 +192,13 @@ def overview(shown: list[Panel], out: Path) -> Path | None:
     columns = min(2, len(told))
     with matplotlib.rc_context(LOOK):
         figure, all_axes = grid(-(-len(told) // columns), columns, 5.7 if columns > 1 else 6.8, 4.5)
+        lines = 0
         for ax, panel in zip(all_axes.flat, told, strict=False):
             axis = axes(panel.table)[-1]
-            legend(ax, curve(ax, panel.table, axis, metrics(panel.table)[0]), 4)
+            handles = curve(ax, panel.table, axis, metrics(panel.table)[0])
+            columns_of_it = 4 if max(len(one.get_label()) for one in handles) < 20 else 3
+            legend(ax, handles, columns_of_it)
+            lines = max(lines, -(-(len(handles) + 1) // columns_of_it))
             ax.set_title(f"{panel.title}: unseen {axis}", fontweight="bold", pad=30)
             ax.annotate(
                 facts(panel.table),
@@ -207,6 +211,7 @@ def overview(shown: list[Panel], out: Path) -> Path | None:
             )
         for ax in all_axes.flat[len(told) :]:
             ax.set_visible(False)
+        figure.set_figheight((3.9 + 0.21 * lines) * len(all_axes))
         return save(figure, out / "overview")
 
 
@@ -226,19 +231,24 @@ def heat_maps(panel: Panel, out: Path) -> list[Path]:
 
 
 def _maps(table) -> Figure:
-    arms, shown = list(encodings(table)), metrics(table)
-    figure, all_axes = grid(len(shown), len(arms), 2.5, 3.2)
-    for row, metric in zip(all_axes, shown, strict=True):
-        for ax, arm in zip(row, arms, strict=True):
-            grid_of = pivot(table[table["arm"] == arm], "distance", "length", metric)
-            image = paint(ax, grid_of, bool(fits(table)[arm][0]))
-            outline(ax, table[table["arm"] == arm], grid_of)
-            ax.set(title=arm if fits(table)[arm][0] else f"{arm} (did not fit)", xlabel="length")
-            if fits(table)[arm][0]:
-                colours = image
+    arms, shown, fit = list(encodings(table)), metrics(table), fits(table)
+    columns = min(6, len(arms))
+    lines = [(metric, arms[i : i + columns]) for metric in shown for i in range(0, len(arms), columns)]
+    figure, all_axes = grid(len(lines), columns, 2.5, 3.2)
+    for row, (metric, some) in zip(all_axes, lines, strict=True):
+        image = None
+        for ax, arm in zip(row, some, strict=False):
+            mine, fitted = table[table["arm"] == arm], fit[arm][0] > 0
+            values = pivot(mine, "distance", "length", metric)
+            painted = paint(ax, values, fitted)
+            image = painted if fitted else image
+            outline(ax, mine, values)
+            ax.set(title=arm if fitted else f"{arm} (did not fit)", xlabel="length")
+        for ax in row[len(some) :]:
+            ax.set_visible(False)
         row[0].set_ylabel(f"{LABELS[metric]}\ndistance")
-        if any(k for k, _ in fits(table).values()):
-            figure.colorbar(colours, ax=list(row), label="accuracy", fraction=0.04, shrink=0.85)
+        if image:
+            figure.colorbar(image, ax=list(row), label="accuracy", fraction=0.04, shrink=0.85)
     return figure
 
 

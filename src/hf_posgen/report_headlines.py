@@ -13,7 +13,7 @@ from .report_tables import over_seeds
 from .statistics import holm, sign_flip, smallest_p, underpowered
 
 BEYOND = {"length": "longer", "distance": "farther"}
-SPLITS = ("longer", "farther", "nearer", "both")
+SPLITS = ("longer", "farther", "nearer", "between", "both")
 DEFINITIONS = """\
 - **Kept to**: the largest length (distance) up to which the lower bound of exact match is at least .9 at every cell, the
   other axis as trained; the worst and the best seed. "≥" where that is the last one asked.

@@ -27,7 +27,7 @@ from .report_data import (
 from .report_style import styles
 from .statistics import t_quantiles
 
-SPLITS = (*IN_DISTRIBUTION, "longer", "farther", "nearer", "both")
+SPLITS = (*IN_DISTRIBUTION, "longer", "farther", "nearer", "between", "both")
 PLAIN = ("seed", "length", "distance", "count", "chance")
 
 

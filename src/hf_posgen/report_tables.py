@@ -42,13 +42,16 @@ def heading(arm: str, fitted: int, seeds: int) -> str:
     return f"{arm}\n{many}" + (f" of {seeds}" if fitted < seeds else "")
 
 
-def axis_table(table, axis: str, metric: str, most: int | None = None) -> tuple[list[str], list[list[str]]]:
+def axis_table(
+    table, axis: str, metric: str, most: int | None = None, only: list[str] | None = None
+) -> tuple[list[str], list[list[str]]]:
     """(head, lines): one line per point of an axis, one column per arm, then chance and the baselines.
 
+    most: about how many points to show (default: all). only: the arms to show (default: all).
     An arm's numbers are those of the seeds that fit; those of an arm that never fitted stand under a starred name.
     """
     seeds, counts = by_seed(table, axis, metric), fits(table)
-    arms = [arm for arm in encodings(table) if (seeds["arm"] == arm).any()]
+    arms = [arm for arm in only or encodings(table) if (seeds["arm"] == arm).any()]
     beside = references(table, axis, metric)
     ranges = trained_ranges(table, axis)
     lines = []
@@ -107,15 +110,22 @@ def summary_tables(rows: list[dict]) -> str:
     for panel in panels(frame(rows)):
         for axis in axes(panel.table):
             for metric in metrics(panel.table):
-                head, lines = axis_table(panel.table, axis, metric, most=14)
-                text = tabulate(lines, head, tablefmt="simple", disable_numparse=True, stralign="right")
-                blocks.append(f"{panel.title}: {caption(panel, axis, metric)}\n{text}")
+                blocks.append(f"{panel.title}: {caption(panel, axis, metric)}\n{_console(panel.table, axis, metric)}")
     if not blocks:
         head, lines = zip(*(fit_table(panel.table) for panel in panels(frame(rows))), strict=True)
         return "Nothing was asked beyond the trained range.\n" + "\n".join(map(tabulate, lines, head))
     if any(k == 0 for panel in panels(frame(rows)) for k, _ in fits(panel.table).values()):
         blocks.append("* did not fit in distribution, and so says nothing about generalisation")
     return "\n\n".join(blocks)
+
+
+def _console(table, axis: str, metric: str, wide: int = 6) -> str:
+    """A table that fits a terminal: at most `wide` arms side by side."""
+    arms, out = list(encodings(table)), []
+    for start in range(0, len(arms), wide):
+        head, lines = axis_table(table, axis, metric, most=14, only=arms[start : start + wide])
+        out.append(tabulate(lines, head, tablefmt="simple", disable_numparse=True, stralign="right"))
+    return "\n\n".join(out)
 
 
 def markdown(head: list[str], lines: list[list[str]]) -> str:
