@@ -2,6 +2,7 @@
 
 import json
 import multiprocessing
+import os
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict
 from pathlib import Path
@@ -11,7 +12,7 @@ from tqdm.auto import tqdm
 
 from ..analysis import ANALYSES, analyze
 from ..files import write_text
-from ..sweep import _start_worker, _workers, read_sweep, sweep
+from ..sweep import read_sweep, sweep
 from .evidence import Run, Verdict, collect, of, summary
 from .study1_claims import judge
 
@@ -43,7 +44,7 @@ def reproduce(
     rows, _, failures = sweep(tree, out, workers=workers, quiet=quiet)
     if failures:
         raise RuntimeError(f"{len(failures)} runs failed, the first: {failures[0].run}: {failures[0].last_lines}")
-    _analyze_all(collect(rows, out), workers or _workers(), quiet)
+    _analyze_all(collect(rows, out), workers or os.cpu_count() or 1, quiet)
     runs = collect(rows, out)
     verdicts = judge(runs)
     write_outcome(out, runs, verdicts)
@@ -81,10 +82,20 @@ def _analyze_all(runs: list[Run], workers: int, quiet) -> None:
     if not jobs:
         return
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(workers, len(jobs)), context, _start_worker, (None,)) as pool:
+    with ProcessPoolExecutor(min(workers, len(jobs)), context, _one_thread) as pool:
         waiting = [pool.submit(_analyze_one, *job) for job in jobs]
         for future in tqdm(as_completed(waiting), total=len(waiting), desc="analyses", disable=quiet):
             future.result()
+
+
+def _one_thread() -> None:
+    """In a worker: small models gain nothing from two threads, and there is a worker per core."""
+    import torch
+    import transformers
+
+    torch.set_num_threads(1)
+    transformers.utils.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
 
 
 def _analyze_one(folder: Path, names: list[str], figures: bool) -> None:
