@@ -177,6 +177,7 @@ SERVED = [
     {"name": "rope_dynamic_ntk", "factor": 2.0},
     {"name": "rope_yarn", "factor": 4.0, "beta_fast": 8.0},
     {"name": "rope_longrope", "factor": 2.0, "long_factor": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]},
+    {"name": "rope_longrope", "factor": 2.0},
     {"name": "rope_llama3", "factor": 8.0},
 ]
 
