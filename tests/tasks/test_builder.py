@@ -1,15 +1,14 @@
-"""The same example by every road: direct, prepared, streamed, exported, sharded, resumed."""
+"""The same example by every road: direct, prepared, streamed, sharded, resumed."""
 
 import datasets
+import numpy as np
 import pytest
+from datasets.distributed import split_dataset_by_node
 
-from hf_posgen.tasks import build_task, examples, export_task, load_task, task_tokenizer
+from hf_posgen.tasks import TASKS, build_task, examples, load_task
+from hf_posgen.tasks.builder import TaskBuilder
 
-PARAMETERS = {"count": 40, "train_count": 64}
-
-
-def rows(dataset):
-    return [(r["length"], r["distance"], r["index"], list(r["input_ids"]), list(r["labels"])) for r in dataset]
+SIZES = {"count": 40, "train_count": 64}
 
 
 @pytest.fixture(autouse=True)
@@ -19,46 +18,83 @@ def quiet():
     datasets.enable_progress_bars()
 
 
-@pytest.mark.parametrize("name", ["fixed_offset", "delay_copy"])
-def test_all_roads_agree(name, tmp_path):
+def rows(dataset):
+    """Rows as comparable tuples; NaN is written as text."""
+    return [tuple(repr(np.asarray(value).tolist()) for value in row.values()) for row in dataset]
+
+
+def direct(task, split, count, seed=0):
+    out = []
+    for cell in task.cells(split):
+        first, second = examples(task, seed, split, cell, 0, count)
+        for i in range(count):
+            row = (first[i].tolist(), second[i].tolist(), cell.length, cell.distance, i)
+            out.append(tuple(repr(value) for value in row))
+    return out
+
+
+@pytest.mark.parametrize("name", list(TASKS))
+def test_prepared_and_streamed_agree_with_examples(name, tmp_path):
     task = build_task(name)
-    prepared = load_task(name, split="test", cache_dir=str(tmp_path / "a"), **PARAMETERS)
-    direct = []
-    for cell in task.cells("test"):
-        tokens, labels = examples(task, 0, "test", cell, 0, 40)
-        pairs = zip(tokens.tolist(), labels.tolist(), strict=True)
-        direct += [(cell.length, cell.distance, i, t, ls) for i, (t, ls) in enumerate(pairs)]
-    assert rows(prepared) == direct
-    streamed = load_task(name, split="test", streaming=True, cache_dir=str(tmp_path / "a"), **PARAMETERS)
-    assert rows(streamed) == direct
-    parallel = load_task(name, split="test", num_proc=2, cache_dir=str(tmp_path / "b"), **PARAMETERS)
-    assert sorted(rows(parallel)) == sorted(direct)
+    expected = direct(task, "test", 40)
+    prepared = load_task(name, split="test", cache_dir=str(tmp_path), **SIZES)
+    assert prepared.column_names == [*task.columns, "length", "distance", "index"]
+    assert rows(prepared) == expected
+    streamed = load_task(name, split="test", streaming=True, cache_dir=str(tmp_path), **SIZES)
+    assert rows(streamed) == expected
+    train = load_task(name, split="train", streaming=True, cache_dir=str(tmp_path), **SIZES)
+    assert rows(train.take(70)) == direct(task, "train", 64)[:70]
+
+
+@pytest.mark.parametrize("name", ["fixed_offset", "delay_copy", "irregular_echo"])
+def test_processes_shards_and_workers_are_disjoint_and_complete(name, tmp_path):
+    expected = sorted(direct(build_task(name), "test", 40))
+    parallel = load_task(name, split="test", num_proc=2, cache_dir=str(tmp_path), **SIZES)
+    assert sorted(rows(parallel)) == expected
+    streamed = load_task(name, split="test", streaming=True, cache_dir=str(tmp_path), **SIZES)
+    assert streamed.num_shards >= 5
     parts = [rows(streamed.shard(2, i)) for i in range(2)]
-    assert sorted(parts[0] + parts[1]) == sorted(direct)
-    folder = export_task(name, tmp_path / "hub", configs=None, **PARAMETERS)
-    opened = datasets.load_dataset(str(folder), split="test", cache_dir=str(tmp_path / "c"))
-    assert rows(opened) == direct
-    opened = datasets.load_dataset(str(folder), split="test", streaming=True, cache_dir=str(tmp_path / "c"))
-    assert rows(opened) == direct
+    assert parts[0] and parts[1] and sorted(parts[0] + parts[1]) == expected
+    ranks = [rows(split_dataset_by_node(streamed, rank, 2)) for rank in range(2)]
+    assert ranks[0] and ranks[1] and sorted(ranks[0] + ranks[1]) == expected
+
+
+def test_workers_of_a_loader_share_the_shards(tmp_path):
+    from torch.utils.data import DataLoader
+
+    streamed = load_task("fixed_offset", split="test", streaming=True, cache_dir=str(tmp_path), **SIZES)
+    loader = DataLoader(streamed, batch_size=None, num_workers=2)
+    seen = sorted((int(r["length"]), int(r["index"])) for r in loader)
+    assert seen == [(length, i) for length in range(4, 17) for i in range(40)]
 
 
 def test_streaming_resumes_where_it_stopped(tmp_path):
-    streamed = load_task("fixed_offset", split="test", streaming=True, cache_dir=str(tmp_path), **PARAMETERS)
-    iterator, first = iter(streamed), []
+    streamed = load_task("fixed_offset", split="test", streaming=True, cache_dir=str(tmp_path), **SIZES)
+    iterator = iter(streamed)
     for _ in range(57):
-        first.append(next(iterator)["input_ids"])
+        next(iterator)
     state = streamed.state_dict()
-    rest = [r["input_ids"] for r in iterator]
-    again = load_task("fixed_offset", split="test", streaming=True, cache_dir=str(tmp_path), **PARAMETERS)
+    rest = rows(iterator)
+    again = load_task("fixed_offset", split="test", streaming=True, cache_dir=str(tmp_path), **SIZES)
     again.load_state_dict(state)
-    assert [list(r["input_ids"]) for r in again] == [list(r) for r in rest]
+    assert rows(again) == rest and len(rest) == 13 * 40 - 57
+
+
+def test_each_epoch_has_its_own_order(tmp_path):
+    streamed = load_task("fixed_offset", split="test", streaming=True, cache_dir=str(tmp_path), **SIZES)
+    shuffled = streamed.shuffle(seed=3, buffer_size=200)
+    orders = []
+    for epoch in (0, 1, 0):
+        shuffled.set_epoch(epoch)
+        orders.append(rows(shuffled))
+    assert orders[0] != orders[1] and orders[0] == orders[2] and sorted(orders[0]) == sorted(orders[1])
 
 
 def test_cache_key_holds_every_parameter_and_the_generator_version(tmp_path, monkeypatch):
     from hf_posgen.tasks.fixed_offset import FixedOffset
 
     def first(**parameters):
-        return load_task("fixed_offset", split="test", cache_dir=str(tmp_path), **PARAMETERS, **parameters)[0]
+        return load_task("fixed_offset", split="test", cache_dir=str(tmp_path), **SIZES, **parameters)[0]
 
     base = first()
     assert first(offset=2)["distance"] == 2
@@ -75,39 +111,36 @@ def test_cache_key_holds_every_parameter_and_the_generator_version(tmp_path, mon
     assert first()["input_ids"] != base["input_ids"]
 
 
+def test_cache_key_holds_derived_defaults_and_no_global_seed(tmp_path):
+    def key(**changes):
+        spec = {"name": "delay_copy", **changes}
+        from hf_posgen.tasks import resolve_task
+
+        parameters = {"task": resolve_task(spec), "config": None, "seed": 0, "count": 1, "train_count": 1}
+        return TaskBuilder(parameters=parameters, cache_dir=str(tmp_path)).cache_dir
+
+    np.random.seed(0)
+    first = key()
+    np.random.seed(1)
+    assert key() == first and key(test_windows=[128]) == first, "what the default means is what is keyed"
+    assert len({first, key(skip=17), key(test_windows=[256]), key(bos=True), key(gap_blocks=2)}) == 5
+
+
 @pytest.mark.parametrize(
-    "arguments, words",
+    "arguments, keywords, words",
     [
-        (("fixed_offset", "last_k9"), "last_k9.*allowed: last_k3"),
-        (("nothing",), "unknown task 'nothing'"),
+        (("nothing",), {}, "unknown task 'nothing'; allowed: fixed_offset"),
+        (("fixed_offset", "last_k9"), {}, "last_k9.*allowed: last_k3"),
+        (("fixed_offset",), {"split": "tset"}, "no split 'tset'; it has: train"),
+        (("fixed_offset",), {"symbol": 3}, "did you mean 'symbols'"),
+        (("fixed_offset",), {"offset": None}, "offset is None"),
+        (("fixed_offset", "last_k1"), {"offset": "2"}, "offset is '2'; it must be of type int"),
+        (("fixed_offset",), {"offset": 9}, "offset 9, min_length 4"),
+        (("fixed_offset",), {"count": "many"}, "count is 'many'; it must be a whole number of at least 1"),
+        (("fixed_offset",), {"train_count": 0}, "train_count is 0"),
+        (("fixed_offset",), {"seed": -1}, "seed is -1; it must be a whole number of at least 0"),
     ],
 )
-def test_unknown_names(arguments, words):
+def test_bad_requests(arguments, keywords, words):
     with pytest.raises(ValueError, match=words):
-        load_task(*arguments)
-
-
-def test_unknown_split_parameter_and_type(tmp_path):
-    with pytest.raises(ValueError, match="no split 'tset'"):
-        load_task("fixed_offset", split="tset")
-    with pytest.raises(ValueError, match="did you mean 'symbols'"):
-        load_task("fixed_offset", symbol=3)
-    with pytest.raises(ValueError, match="count is 'many'"):
-        load_task("fixed_offset", count="many")
-
-
-def test_an_export_never_overwrites(tmp_path):
-    (tmp_path / "mine.txt").write_text("mine")
-    with pytest.raises(FileExistsError, match="not empty"):
-        export_task("fixed_offset", tmp_path)
-
-
-def test_tokenizer_names_every_symbol(tmp_path):
-    from transformers import AutoTokenizer
-
-    task = build_task({"name": "delay_copy", "kinds": "CS"})
-    task_tokenizer(task).save_pretrained(tmp_path)
-    tokenizer = AutoTokenizer.from_pretrained(tmp_path)
-    ids = list(range(task.vocab_size))
-    assert tokenizer.decode(ids) == " ".join(task.vocabulary)
-    assert tokenizer(" ".join(task.vocabulary))["input_ids"] == ids
+        load_task(*arguments, **keywords)

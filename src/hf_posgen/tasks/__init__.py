@@ -2,12 +2,19 @@
 
 import importlib
 
-from .base import IGNORE, Task
+from .base import Task
 from .cells import SPLITS, Cell
 from .examples import examples, train_cell
-from .registry import CONFIGS, TASKS, build_task, config_spec, resolve_task
+from .registry import CONFIGS, TASKS, build_task, config_name, config_spec, resolve_task
+from .token_task import IGNORE, TokenTask
 
-_LATER = {"load_task": "builder", "export_task": "export", "dataset_card": "export", "task_tokenizer": "tokenizer"}
+_LATER = {
+    "load_task": "builder",
+    "export_task": "export",
+    "dataset_card": "card",
+    "count_duplicates": "duplicates",
+    "task_tokenizer": "tokenizer",
+}
 
 __all__ = [
     "CONFIGS",
@@ -16,7 +23,9 @@ __all__ = [
     "TASKS",
     "Cell",
     "Task",
+    "TokenTask",
     "build_task",
+    "config_name",
     "config_spec",
     "examples",
     "resolve_task",

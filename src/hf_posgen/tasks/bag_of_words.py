@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 from scipy.stats import poisson
 
-from .base import IGNORE
+from .token_task import IGNORE
 
 
 @cache

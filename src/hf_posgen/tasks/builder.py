@@ -4,44 +4,18 @@ import hashlib
 import json
 
 import datasets
-import numpy as np
-import pyarrow as pa
 
-from .base import Task
-from .cells import SPLITS, Cell
-from .examples import BLOCK_TOKENS, block_size, examples
+from .cells import SPLITS
+from .examples import BLOCK_TOKENS
 from .registry import build_task, config_spec, resolve_task
+from .tables import arrow_table, features, pieces, table_rows
 
 SHARDS_PER_CELL = 16
-TABLE_TOKENS = 2**18  # of one Arrow table: what is in memory at a time
-FEATURES = datasets.Features(
-    {
-        "input_ids": datasets.List(datasets.Value("int64")),
-        "labels": datasets.List(datasets.Value("int64")),
-        "length": datasets.Value("int64"),
-        "distance": datasets.Value("int64"),
-        "index": datasets.Value("int64"),
-    }
-)
-
-
-def arrow_table(task: Task, seed: int, split: str, cell: Cell, start: int, stop: int) -> pa.Table:
-    """Examples start..stop-1 of a cell; a mixed distance is stored as null."""
-    tokens, labels = examples(task, seed, split, cell, start, stop)
-    n = stop - start
-    lists = [_lists(tokens), _lists(labels)]
-    constants = [pa.array([cell.length] * n, pa.int64()), pa.array([cell.distance] * n, pa.int64())]
-    return pa.table([*lists, *constants, pa.array(np.arange(start, stop))], names=list(FEATURES))
-
-
-def _lists(array_NT: np.ndarray) -> pa.Array:
-    n, t = array_NT.shape
-    return pa.ListArray.from_arrays(pa.array(np.arange(0, (n + 1) * t, t, dtype=np.int32)), pa.array(array_NT.ravel()))
 
 
 class TaskBuilder(datasets.ArrowBasedBuilder):
     """`parameters` is the complete spec of a task and how much of it: its hash, with the generator's version, names the
-    cache folder."""
+    cache folder, so that neither a changed default nor a changed generator reads what an older one wrote."""
 
     VERSION = datasets.Version("1.0.0")
 
@@ -58,7 +32,8 @@ class TaskBuilder(datasets.ArrowBasedBuilder):
         )
 
     def _info(self):
-        return datasets.DatasetInfo(description=type(self.task).__doc__.split("\n")[0], features=FEATURES)
+        description = type(self.task).__doc__.split("\n")[0]
+        return datasets.DatasetInfo(description=description, features=features(self.task))
 
     def _split_generators(self, dl_manager):
         mine = self.task.splits()
@@ -85,18 +60,6 @@ class TaskBuilder(datasets.ArrowBasedBuilder):
                 yield datasets.builder.Key(number, piece), arrow_table(self.task, seed, split, cells[cell], first, last)
 
 
-def table_rows(cell: Cell) -> int:
-    """Rows of one Arrow table: whole blocks of examples."""
-    block = block_size(cell.length)
-    return block * max(1, TABLE_TOKENS // (cell.length * block))
-
-
-def pieces(cell: Cell, start: int, stop: int) -> list[tuple[int, int]]:
-    """start..stop cut into the rows of Arrow tables."""
-    rows = table_rows(cell)
-    return [(at, min(at + rows, stop)) for at in range(start, stop, rows)]
-
-
 def load_task(
     name: str,
     config: str | None = None,
@@ -110,21 +73,29 @@ def load_task(
     cache_dir: str | None = None,
     **parameters,
 ):
-    """A task as a `Dataset` (or `DatasetDict`, `IterableDataset` with `streaming`).
+    """A task as a `Dataset` (or `DatasetDict` without `split`; `IterableDataset` with `streaming`).
 
-    config: a named configuration; `parameters` change single ones. `count` sequences per cell of the evaluation splits,
-    `train_count` per cell of `train`. Columns: input_ids, labels, length, distance (null where mixed), index.
-    Raises `ValueError` for an unknown task, configuration, parameter or split.
+    config: a named configuration (see `CONFIGS`); `parameters` change single ones. `count` sequences per cell of the
+    evaluation splits, `train_count` per cell of `train`. Columns: input_ids, labels (inputs, targets where the task is
+    real-valued), length, distance (null where mixed), index. The examples are those of `examples`, whatever the number
+    of processes, shards or workers.
+    Raises `ValueError` for an unknown task, configuration, parameter or split, and for a value that can't be.
     """
-    spec = resolve_task(config_spec(name, config, **parameters))
-    for key, value in {"count": count, "train_count": train_count, "seed": seed}.items():
-        if not isinstance(value, int) or value < (0 if key == "seed" else 1):
-            raise ValueError(f"{key} is {value!r}; it must be a whole number of at least {0 if key == 'seed' else 1}")
+    task = build_task(config_spec(name, config, **parameters))
+    check_sizes(seed=seed, count=count, train_count=train_count)
     if split is not None:
-        build_task(spec).cells(split)
-    parameters = {"task": spec, "config": config, "seed": seed, "count": count, "train_count": train_count}
-    builder = TaskBuilder(parameters=parameters, cache_dir=cache_dir)
+        task.cells(split)
+    sizes = {"seed": seed, "count": count, "train_count": train_count}
+    builder = TaskBuilder(parameters={"task": resolve_task(task), "config": config} | sizes, cache_dir=cache_dir)
     if streaming:
         return builder.as_streaming_dataset(split=split)
     builder.download_and_prepare(num_proc=num_proc)
     return builder.as_dataset(split=split)
+
+
+def check_sizes(**sizes) -> None:
+    """`ValueError` for a seed or a number of sequences that can't be."""
+    for key, value in sizes.items():
+        least = 0 if key == "seed" else 1
+        if type(value) is not int or value < least:
+            raise ValueError(f"{key} is {value!r}; it must be a whole number of at least {least}")

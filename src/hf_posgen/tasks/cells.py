@@ -1,6 +1,6 @@
 """One point of the evaluation grid, and the named lists of points."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import total_ordering
 
@@ -35,12 +35,13 @@ def grid(
     new_distances: Iterable[int] = (),
     *,
     mixed: bool = False,
-    fits: Callable[[Cell], bool] = lambda cell: True,
+    probes: Iterable[int] | None = None,
 ) -> dict[str, tuple[Cell, ...]]:
     """The splits of a task whose two axes are free of each other.
 
-    `lengths` and `distances` are trained, all pairs that fit (with `mixed`, a training sequence draws its distances
-    itself); the new ones are only asked. Unseen distances are asked at the longest trained length:
+    `lengths` and `distances` are trained, all pairs of them (with `mixed`, a training sequence draws its distances
+    itself); the new ones are only asked. Of the trained distances only `probes` are asked, where they are many. Unseen
+    distances are asked at the longest trained length:
 
                         nearer   trained   between   farther
         trained length  nearer   test      between   farther
@@ -51,7 +52,8 @@ def grid(
     """
     lengths, distances = sorted(set(lengths)), sorted(set(distances))
     low, high, longest = distances[0], distances[-1], lengths[-1]
-    trained = [Cell(n, d) for n in lengths for d in distances]
+    probes = distances if probes is None else sorted(set(probes))
+    test = [Cell(n, d) for n in lengths for d in probes]
     new_lengths = sorted(set(new_lengths))
     inside, beyond = [n for n in new_lengths if n < longest], [n for n in new_lengths if n >= longest]
     new_distances = sorted(set(new_distances))
@@ -61,16 +63,26 @@ def grid(
         )
     gap = [d for d in new_distances if low <= d <= high]
     splits = {
-        "train": [Cell(n, None) for n in lengths] if mixed else trained,
-        "validation": trained,
-        "test": trained,
-        "longer": [Cell(n, d) for n in beyond for d in distances],
+        "train": [Cell(n, None) for n in lengths] if mixed else [Cell(n, d) for n in lengths for d in distances],
+        "validation": test,
+        "test": test,
+        "longer": [Cell(n, d) for n in beyond for d in probes],
         "farther": [Cell(longest, d) for d in new_distances if d > high],
         "nearer": [Cell(longest, d) for d in new_distances if d < low],
-        "between": [Cell(n, d) for n in inside for d in distances] + [Cell(longest, d) for d in gap],
+        "between": [Cell(n, d) for n in inside for d in probes] + [Cell(longest, d) for d in gap],
         "both": [Cell(n, d) for n in beyond for d in new_distances],
     }
-    return {name: tuple(cell for cell in cells if fits(cell)) for name, cells in splits.items()}
+    return {name: tuple(cells) for name, cells in splits.items()}
+
+
+def spread(values: Iterable[int], count: int = 8) -> tuple[int, ...]:
+    """At most `count` of the values, from the first to the last, denser where they are small."""
+    values = sorted(set(values))
+    if len(values) <= count:
+        return tuple(values)
+    ratio = (len(values)) ** (1 / (count - 1))
+    picked = {min(len(values) - 1, round(ratio**i) - 1) for i in range(count)}
+    return tuple(values[i] for i in sorted(picked))
 
 
 def refuse_overlap(task: str, splits: dict[str, tuple[Cell, ...]], trained: set[Cell]) -> None:

@@ -28,6 +28,11 @@ def _mixture(s_min: int, s_max: int, asked: str) -> dict:
     return spec | {"test_distances": f"0-{low - 1},{high + 1}-120"}
 
 
+def _tight(high: int, **more) -> dict:
+    """Huang et al. (2410.02140): trained up to 50, tested from 101 to 150."""
+    return {"layout": "tight", "min_count": 1, "max_count": high, "test_counts": "101,111,121,131,141,150"} | more
+
+
 CONFIGS: dict[str, dict[str, dict]] = {
     "fixed_offset": {
         "last_k3": {},
@@ -52,4 +57,46 @@ CONFIGS: dict[str, dict[str, dict]] = {
         "mixed_15_25_45_55_full": _mixture(45, 55, "C"),
         "mixed_15_25_45_55_selective": _mixture(45, 55, "S"),
     },
+    "cued_delay": {
+        "digits_0_31": {},
+        "digits_0_50_asked_101": {"window": 128, "digits": 3, "d_max": 50, "test_distances": "51-59,75,99-101,110"},
+        "digits_holes_asked_101": {  # trained at 0..50, 60, 70, 80, 90, 100: every digit of 101 in its place
+            "window": 128,
+            "digits": 3,
+            "d_max": 100,
+            "held_out": "51-59,61-69,71-79,81-89,91-99",
+            "test_distances": "101-109",
+        },
+        "echo_of_the_cue": {
+            "window": 128,
+            "digits": 3,
+            "d_max": 50,
+            "test_distances": "51-59,75,99-101,110",
+            "answer": "cue",
+        },
+        "two_hops": {"hops": 2, "symbols": 8},
+    },
+    "unique_copy": {"padded_4_12": {}, "tight_4_12": {"layout": "tight"}, "tight_1_50": _tight(50, symbols=160)},
+    "repeat_copy": {
+        "padded_4_12": {},
+        "tight_4_12": {"layout": "tight"},
+        "twice_4_12": {"times": 2},
+        "tight_1_50": _tight(50),
+    },
+    "stride_copy": {
+        "padded_stride_2": {},
+        **{f"tight_1_50_stride_{c}": _tight(50, stride=c) for c in (1, 2, 3)},
+    },
+    "induction": {"small_64": {}, "paper_256": {"window": 256, "d_max": 254, "test_windows": [512, 1024, 2048]}},
+    "multi_query_recall": {
+        "small_64": {},
+        "pairs_in_order": {"order": "same"},
+        "wide_256": {"window": 256, "pairs": 16},
+    },
+    "selective_copying": {
+        "small_64": {},
+        "paper_4096": {"window": 4096, "copied": 16, "d_max": 4080, "test_windows": [8192]},
+    },
+    "linear_rnn_delay": {"delay_3": {}, "delay_7": {"delay": 7}},
+    "irregular_echo": {"poisson_4_8": {}, "jitter_4_8": {"times": "jitter"}},
 }

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .base import IGNORE
+from .token_task import IGNORE
 
 
 def induction_baselines(tokens_NT: np.ndarray, labels_NT: np.ndarray) -> dict[str, float]:
@@ -17,12 +17,13 @@ def induction_baselines(tokens_NT: np.ndarray, labels_NT: np.ndarray) -> dict[st
 def induction(tokens_NT: np.ndarray, n: int) -> np.ndarray:
     """(N, T): for each place the token after the latest earlier occurrence of the n tokens before it; -1 where none."""
     N, T = tokens_NT.shape
-    same = np.ones((N, T, T), bool)  # [row, t, s]: the n tokens before t equal those before s
-    for back in range(1, n + 1):
-        shifted = np.full_like(tokens_NT, -1)
-        shifted[:, back:] = tokens_NT[:, :-back]
-        same &= (shifted[:, :, None] == shifted[:, None, :]) & (shifted[:, :, None] >= 0)
-    same &= np.tri(T, k=-1, dtype=bool)
-    latest = np.where(same, np.arange(T), -1).max(-1)
-    found = np.take_along_axis(tokens_NT, np.maximum(latest, 0), 1)
-    return np.where(latest >= 0, found, -1)
+    size = int(tokens_NT.max()) + 1
+    context = np.broadcast_to(np.arange(N)[:, None], (N, T - n)).astype(np.int64)  # never found in another row
+    for back in range(n):
+        context = context * size + tokens_NT[:, back : T - n + back]
+    order = np.argsort(context.ravel(), kind="stable")
+    again = np.diff(context.ravel()[order], prepend=-1) == 0
+    following = tokens_NT[:, n:].ravel()
+    found = np.full(following.shape, -1, np.int64)
+    found[order[again]] = following[order[np.flatnonzero(again) - 1]]
+    return np.hstack([np.full((N, n), -1, np.int64), found.reshape(N, T - n)])

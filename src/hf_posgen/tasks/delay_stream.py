@@ -8,12 +8,12 @@ Shape suffixes: N streams, K cycles, B blocks, M copied tokens, T places of the 
 """
 
 from dataclasses import dataclass
-from functools import cache, lru_cache
 
 import numpy as np
 
-from .base import IGNORE
 from .cells import Cell
+from .stream_blocks import Blocks, fillers, gaps, joined
+from .token_task import IGNORE
 
 
 @dataclass
@@ -23,20 +23,6 @@ class Windows:
     tokens: np.ndarray
     labels: np.ndarray
     known: np.ndarray
-
-
-@dataclass
-class Blocks:
-    """R blocks side by side: where each begins, whether it is there, and how many tokens they fill."""
-
-    starts: np.ndarray  # (N, K, B)
-    there: np.ndarray  # (N, K, B)
-    length: np.ndarray  # (N, K)
-
-    @property
-    def data(self) -> np.ndarray:
-        """(N, K): tokens that are no control token."""
-        return self.length - self.there.sum(-1)
 
 
 def draw_windows(task, rng: np.random.Generator, count: int, cell: Cell) -> Windows:
@@ -86,99 +72,12 @@ def _plan(task, rng, count: int, cell: Cell) -> tuple[Blocks, Blocks, np.ndarray
             if k in kinds:
                 drawn = trained[k][rng.integers(len(trained[k]), size=shape)]
                 distance = np.where(kind == code, drawn, distance)
-        gap, fill = _gaps(task, rng, shape), _fillers(task, rng, task.between(distance))
+        gap, fill = gaps(task, rng, shape), fillers(task, rng, task.between(distance))
         least = gap.length + fill.length + 2 + np.array([shortest_paste[k] for k in "CS"])[kind]
         filled += least[:, 0 if parts else 3 :].sum(1)
         parts.append((gap, fill, kind))
-    join = lambda blocks: Blocks(*(_joined([getattr(b, f) for b in blocks]) for f in ("starts", "there", "length")))  # noqa: E731
-    gaps, fills, kinds_NK = zip(*parts, strict=True)
-    return join(gaps), join(fills), np.concatenate(kinds_NK, 1)
-
-
-def _joined(arrays: list[np.ndarray]) -> np.ndarray:
-    """Joined along the cycles; block axes of unequal width are padded with nothing."""
-    if len(arrays) == 1:
-        return arrays[0]
-    if arrays[0].ndim == 3:
-        width = max(a.shape[2] for a in arrays)
-        arrays = [np.pad(a, ((0, 0), (0, 0), (0, width - a.shape[2]))) for a in arrays]
-    return np.concatenate(arrays, 1)
-
-
-@cache
-def _block_cdf(trials: int, probability: float) -> np.ndarray:
-    from scipy.stats import binom
-
-    return binom.cdf(np.arange(trials), trials, probability).astype(np.float32)
-
-
-def _block_lengths(task, rng, shape) -> np.ndarray:
-    """1 + ℓ, ℓ ~ Binomial: four times faster than numpy's own."""
-    cdf = _block_cdf(task.block_trials, task.block_probability)
-    return 1 + np.searchsorted(cdf, rng.random(shape, dtype=np.float32), side="right")
-
-
-def _gaps(task, rng, shape) -> Blocks:
-    """1 to gap_blocks R blocks; "fresh" adds more until they hold enough data."""
-    lengths = _block_lengths(task, rng, (*shape, task.gap_blocks))
-    if "S" in task.kinds and task.even_source == "ensured":
-        lengths = np.maximum(lengths, 2)  # the token before a mark is then never a pasted one, and may be changed
-    ends = np.cumsum(lengths, -1)
-    there = np.arange(task.gap_blocks) <= rng.integers(task.gap_blocks, size=(*shape, 1), dtype=np.int32)
-    if task.source == "fresh":
-        while True:
-            held = ends - np.arange(1, ends.shape[-1] + 1)  # data up to and with each block
-            there[..., 1:] |= held[..., :-1] < task.copied
-            if (held[..., -1] >= task.copied).all():
-                break
-            more = _block_lengths(task, rng, (*shape, 1))
-            ends = np.concatenate([ends, ends[..., -1:] + more], -1)
-            there = np.concatenate([there, np.zeros_like(there[..., :1])], -1)
-    starts = np.concatenate([np.zeros_like(ends[..., :1]), ends[..., :-1]], -1)
-    return Blocks(starts, there, np.where(there, ends, 0).max(-1))
-
-
-def _fillers(task, rng, lengths_NK: np.ndarray) -> Blocks:
-    """R blocks that fill exactly these lengths: the last one cut, or all whole."""
-    shape, longest = lengths_NK.shape, int(lengths_NK.max())
-    if task.filler == "whole":
-        return _whole_fillers(task, rng, lengths_NK, longest)
-    ends = np.zeros((*shape, 0), np.int64)
-    while longest and (ends.shape[-1] == 0 or (ends[..., -1] < lengths_NK).any()):
-        blocks = 1 if ends.shape[-1] else 2 + int(longest / (1 + task.block_trials * task.block_probability))
-        more = np.cumsum(_block_lengths(task, rng, (*shape, blocks)), -1)
-        ends = np.concatenate([ends, more + ends[..., -1:]], -1) if ends.shape[-1] else more
-    starts = np.concatenate([np.zeros((*shape, 1), np.int64), ends[..., :-1]], -1) if longest else ends
-    return Blocks(starts, starts < lengths_NK[..., None], lengths_NK)
-
-
-@lru_cache(maxsize=16)
-def _whole_cdf(trials: int, probability: float, longest: int) -> np.ndarray:
-    """[n, b - 1]: P(the first of whole blocks that sum to n is b long or shorter)."""
-    from scipy.stats import binom
-
-    p = np.concatenate([[0.0], binom.pmf(np.arange(trials + 1), trials, probability)])
-    hit = np.zeros(longest + 1)  # P(some whole number of blocks sums to n)
-    hit[0] = 1.0
-    table = np.ones((longest + 1, trials + 1))
-    for n in range(1, longest + 1):
-        ways = np.array([p[b] * hit[n - b] if b <= n else 0.0 for b in range(1, trials + 2)])
-        hit[n] = ways.sum()
-        table[n] = np.cumsum(ways) / hit[n]
-        table[n, min(n, trials + 1) - 1 :] = 1.0
-    return table
-
-
-def _whole_fillers(task, rng, lengths_NK: np.ndarray, longest: int) -> Blocks:
-    cdf, left, starts, there = _whole_cdf(task.block_trials, task.block_probability, longest), lengths_NK, [], []
-    while (left > 0).any():
-        starts.append(lengths_NK - left)
-        there.append(left > 0)
-        block = 1 + (rng.random(left.shape)[..., None] >= cdf[left]).sum(-1)
-        left = np.where(left > 0, left - block, 0)
-    if not starts:
-        return Blocks(np.zeros((*left.shape, 0), np.int64), np.zeros((*left.shape, 0), bool), lengths_NK)
-    return Blocks(np.stack(starts, -1), np.stack(there, -1), lengths_NK)
+    gap, fill, kind = zip(*parts, strict=True)
+    return joined(gap), joined(fill), np.concatenate(kind, 1)
 
 
 def _fill(task, rng, gap: Blocks, fill: Blocks, kind: np.ndarray):
@@ -189,28 +88,51 @@ def _fill(task, rng, gap: Blocks, fill: Blocks, kind: np.ndarray):
     held_gap, held_fill = (gap.length, fill.length) if raw else (gap.data, fill.data)
     width = int((held_gap + held_fill + M + 2 * raw).sum(1).max()) + 2 * M
     values = rng.integers(task.symbols, size=(N, width), dtype=np.int32)
-    flat, at, m = values.ravel(), np.arange(N) * width + M, np.arange(M)
-    row = at - M
+    flat, row, m = values.ravel(), np.arange(N) * width, np.arange(M)
+    at, selective = row + M, kind.any()
     first, pasted = np.empty((N, K, 1), np.int64), np.full((N, K), M)
-    order = np.broadcast_to(m, (N, K, M)).copy() if kind.any() else m
-    marks = np.array([task.control(k) for k in "CS"], np.int32)
+    order = np.broadcast_to(m, (N, K, M)).copy() if selective else m
+    marks = np.array([task.control(k) for k in "CS"], np.int32)[kind]
     for k in range(K):
         if raw:
             _put_blocks(task, flat, at, gap, k)
         at = at + held_gap[:, k]
-        source = flat[(at - M)[:, None] + m]
-        first[:, k, 0] = at - M - row
-        if kind.any():
-            source, pasted[:, k], order[:, k] = _evens(task, flat, at, source, kind[:, k])
+        begin = at - M
+        first[:, k, 0] = begin - row
+        source = flat[begin[:, None] + m]
+        if selective:
+            kept = _kept(task, flat, at, source, kind[:, k])
         if raw:
-            flat[at] = flat[at + 1 + fill.length[:, k]] = marks[kind[:, k]]
+            flat[at] = flat[at + 1 + fill.length[:, k]] = marks[:, k]
             _put_blocks(task, flat, at + 1, fill, k)
             at = at + 2
         at = at + held_fill[:, k]
-        places = at[:, None] + m
-        flat[places] = source if not kind.any() else np.where(m < pasted[:, k, None], source, flat[places])
+        if not selective:
+            flat[at[:, None] + m] = source
+            at = at + M
+            continue
+        place = np.cumsum(kept, 1)
+        pasted[:, k] = place[:, -1]
+        rows, which = np.nonzero(kept)
+        place = place[rows, which] - 1
+        order[rows, k, place] = which
+        flat[at[rows] + place] = source[rows, which]
         at = at + pasted[:, k]
     return values, first, pasted, order
+
+
+def _kept(task, flat: np.ndarray, at: np.ndarray, source_NM: np.ndarray, kind_N: np.ndarray) -> np.ndarray:
+    """(N, M): which of their source tokens C (all) and S (the even ones) paste; may change the last one."""
+    kept = (source_NM & 1) == 0
+    if not kind_N.all():
+        kept |= (kind_N == 0)[:, None]
+    if task.even_source == "ensured":
+        odd = np.flatnonzero(~kept.any(1))
+        if len(odd):
+            source_NM[odd, -1] -= 1
+            flat[at[odd] - 1] = source_NM[odd, -1]
+            kept[odd, -1] = True
+    return kept
 
 
 def _put_blocks(task, flat: np.ndarray, at: np.ndarray, blocks: Blocks, k: int) -> None:
@@ -218,31 +140,19 @@ def _put_blocks(task, flat: np.ndarray, at: np.ndarray, blocks: Blocks, k: int) 
     flat[places[blocks.there[:, k]]] = task.control("R")
 
 
-def _evens(task, flat: np.ndarray, at: np.ndarray, source_NM: np.ndarray, kind_N: np.ndarray):
-    """What C and S paste of their sources: tokens in front, how many, and which."""
-    selective = kind_N == 1
-    if task.even_source == "ensured":
-        odd = selective & (source_NM % 2 == 1).all(1)
-        source_NM[odd, -1] -= 1
-        flat[at[odd] - 1] = source_NM[odd, -1]
-    kept = (source_NM % 2 == 0) | ~selective[:, None]
-    order = np.argsort(~kept, axis=1, kind="stable")
-    return np.take_along_axis(source_NM, order, 1), kept.sum(1), order
-
-
 def _controls(task, start, T: int, begin, opened, closed, gap: Blocks, fill: Blocks, kind):
     """(N, T): the control token at each place of the window, 0 for data; and (N,) how many stand before the window."""
     N = len(start)
     canvas, before = np.zeros((N, T + 1), np.int32), np.zeros(N, np.int64)
+    flat, row = canvas.ravel(), np.arange(N)[:, None] * (T + 1)
     marks = np.array([task.control(k) for k in "CS"], np.int32)[kind]
-    rows = np.arange(N)[:, None]
 
     def put(places, there, codes):
         relative = (places - start.reshape(-1, *[1] * (places.ndim - 1))).reshape(N, -1)
-        there = there.reshape(N, -1) if there is not None else np.ones_like(relative, bool)
-        before[:] += (there & (relative < 0)).sum(1)
-        inside = there & (relative >= 0) & (relative < T)
-        canvas[rows, np.where(inside, relative, T)] = codes
+        if there is not None:
+            relative = np.where(there.reshape(N, -1), relative, T)
+        before[:] += np.count_nonzero(relative < 0, axis=1)
+        flat[row + np.where((relative < 0) | (relative > T), T, relative)] = codes
 
     put(begin[..., None] + gap.starts, gap.there, task.control("R"))
     put((opened + 1)[..., None] + fill.starts, fill.there, task.control("R"))
@@ -261,8 +171,11 @@ def _scored(task, T: int, paste_NK, pasted_NK, source_NK1, order) -> tuple[np.nd
         there &= (paste_NK >= task.skip)[..., None]
     if task.unreachable == "masked":
         there &= source_NK1 >= 0
-    scored, known = np.zeros((N, T + 1), bool), np.zeros((N, T + 1), bool)
-    rows, places = np.arange(N)[:, None], np.where(there, places, T).reshape(N, -1)
-    scored[rows, places] = True
-    known[rows, places] = np.broadcast_to(source_NK1 + order >= 0, there.shape).reshape(N, -1)
+    scored = np.zeros((N, T + 1), bool)
+    flat = np.arange(N)[:, None] * (T + 1) + np.where(there, places, T).reshape(N, -1)
+    scored.ravel()[flat] = True
+    if task.unreachable == "masked":
+        return scored[:, :T], scored[:, :T]
+    known = np.zeros((N, T + 1), bool)
+    known.ravel()[flat] = np.broadcast_to(source_NK1 + order >= 0, there.shape).reshape(N, -1)
     return scored[:, :T], known[:, :T]

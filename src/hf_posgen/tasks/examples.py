@@ -8,7 +8,7 @@ import numpy as np
 from .base import Task
 from .cells import Cell
 
-BLOCK_TOKENS = 8192  # about so many tokens come from one generator
+BLOCK_TOKENS = 16384  # about so many tokens come from one generator
 
 
 def block_size(length: int) -> int:

@@ -1,168 +1,102 @@
 """A task as a folder of Parquet files with a card: what the Hub serves, and what `load_dataset` opens anywhere."""
 
 import hashlib
+import shutil
+import tempfile
 from pathlib import Path
 
 import pyarrow.parquet as pq
-import yaml
 
+from ..results_metadata import benchmark_file
 from .base import Task
-from .builder import FEATURES, arrow_table, pieces
-from .cells import SPLITS
+from .builder import check_sizes
+from .card import Written, dataset_card, planned
+from .configs import CONFIGS
+from .duplicates import count_duplicates
 from .parameters import unknown
-from .registry import CONFIGS, TASKS, build_task, config_spec, resolve_task
+from .registry import TASKS, build_task, config_name, config_spec
+from .tables import arrow_table, features, pieces
 
 SHARD_TOKENS = 20_000_000
 
 
 def export_task(
-    name: str,
+    task: str | dict | Task,
     folder: str | Path,
     *,
     configs: list[str] | None = None,
     seed: int = 0,
     count: int = 1000,
-    train_count: int = 10000,
+    train_count: int | dict[str, int] = 10000,
 ) -> Path:
-    """Write <folder>/<config>/<split>-0000i-of-0000n.parquet for some configurations (None: all) and README.md.
+    """Write a folder that `load_dataset(folder, config)` opens: Parquet shards, README.md and eval.yaml.
 
-    Memory stays at one table of rows, whatever the size. Raises `FileExistsError` for a folder that is not empty.
+    task: a name, for some of its named configurations (None: all), or a spec, for that one. `count` sequences per cell of
+    the evaluation splits, `train_count` per cell of `train` (also by configuration). Files are called
+    <config>/<split>-0000i-of-0000n.parquet. The folder appears when everything is written; memory stays at one table of
+    rows, whatever the size.
+    Raises `ValueError` for an unknown task, configuration or parameter, `FileExistsError` for a folder that is not empty.
     """
-    if name not in TASKS:
-        raise unknown("task", name, TASKS)
     folder = Path(folder)
-    if folder.exists() and any(folder.iterdir()):
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise FileExistsError(f"{folder} is not empty: export into a new folder")
-    written = {}
-    for config in configs or CONFIGS[name]:
-        task = build_task(config_spec(name, config))
-        written[config] = {
-            split: _write_split(task, seed, split, train_count if split == "train" else count, folder / config)
-            for split in SPLITS
-            if task.splits().get(split)
-        }
-    (folder / "README.md").write_text(dataset_card(name, written, seed))
+    chosen = _chosen(task, configs)
+    name = next(iter(chosen.values())).name
+    counts = {
+        config: train_count if isinstance(train_count, int) else train_count.get(config, 10000) for config in chosen
+    }
+    check_sizes(seed=seed, count=count, **{f"train_count of {config}": value for config, value in counts.items()})
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    beside = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
+    try:
+        written = {}
+        for config, one in chosen.items():
+            written[config] = planned(one, seed, count, counts[config])
+            for split in written[config].splits:
+                written[config].files += _write_split(one, written[config], split, beside / config)
+            written[config].duplicates = count_duplicates(one, seed, count, counts[config])
+        (beside / "README.md").write_text(dataset_card(name, written))
+        splits = {config: one.splits for config, one in written.items()}
+        (beside / "eval.yaml").write_text(benchmark_file(f"posgen-{name.replace('_', '-')}", splits))
+        beside.chmod(0o755)
+        if folder.exists():
+            folder.rmdir()
+        beside.rename(folder)
+    except BaseException:
+        shutil.rmtree(beside, ignore_errors=True)
+        raise
     return folder
 
 
-def _write_split(task: Task, seed: int, split: str, count: int, folder: Path) -> list[dict]:
+def _chosen(task: str | dict | Task, configs: list[str] | None) -> dict[str, Task]:
+    """{configuration: task}."""
+    if not isinstance(task, str):
+        built = build_task(task)
+        if configs is not None:
+            raise ValueError("configurations belong to a task given by its name, not by a spec")
+        return {config_name(built): built}
+    if task not in TASKS:
+        raise unknown("task", task, TASKS)
+    return {config: build_task(config_spec(task, config)) for config in configs or CONFIGS[task]}
+
+
+def _write_split(task: Task, plan: Written, split: str, folder: Path) -> list[dict]:
     """Write a split's shards; returns their files, rows, bytes and checksums."""
     folder.mkdir(parents=True, exist_ok=True)
-    cells = task.cells(split)
-    tokens = count * sum(cell.length + task.slots() for cell in cells)
-    shards = max(1, -(-tokens // SHARD_TOKENS))
+    cells, count, schema = task.cells(split), plan.rows_per_cell(split), features(task).arrow_schema
+    shards = max(1, -(-count * sum(cell.length + task.slots() for cell in cells) // SHARD_TOKENS))
     spans = [(cell, *piece) for cell in cells for piece in pieces(cell, 0, count)]
+    shards = min(shards, len(spans))
     files = []
     for shard in range(shards):
         path = folder / f"{split}-{shard:05d}-of-{shards:05d}.parquet"
         mine = spans[shard * len(spans) // shards : (shard + 1) * len(spans) // shards]
-        with pq.ParquetWriter(path, FEATURES.arrow_schema, compression="zstd") as writer:
+        with pq.ParquetWriter(path, schema, compression="zstd") as writer:
             for cell, start, stop in mine:
-                writer.write_table(arrow_table(task, seed, split, cell, start, stop).cast(FEATURES.arrow_schema))
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+                writer.write_table(arrow_table(task, plan.seed, split, cell, start, stop))
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
         rows = sum(stop - start for _, start, stop in mine)
-        files.append(
-            {"file": f"{folder.name}/{path.name}", "rows": rows, "bytes": path.stat().st_size, "sha256": digest}
-        )
+        name = f"{folder.name}/{path.name}"
+        files.append({"split": split, "file": name, "rows": rows, "bytes": path.stat().st_size, "sha256": digest})
     return files
-
-
-def dataset_card(name: str, written: dict[str, dict[str, list[dict]]], seed: int = 0) -> str:
-    """README.md: the YAML that `load_dataset` reads, and what a person wants to know."""
-    default = next(iter(written), next(iter(CONFIGS[name])))
-    features = [
-        {"name": "input_ids", "list": "int64"},
-        {"name": "labels", "list": "int64"},
-        *({"name": column, "dtype": "int64"} for column in ("length", "distance", "index")),
-    ]
-    head = {
-        "license": "apache-2.0",
-        "pretty_name": f"posgen {name.replace('_', ' ')}",
-        "task_categories": ["text-generation"],
-        "tags": ["hf_posgen", "synthetic", "length-generalization", "positional-encoding"],
-        "configs": [
-            {
-                "config_name": config,
-                "data_files": [{"split": split, "path": f"{config}/{split}-*.parquet"} for split in splits],
-            }
-            | ({"default": True} if config == default else {})
-            for config, splits in written.items()
-        ],
-        "dataset_info": [
-            {
-                "config_name": config,
-                "features": features,
-                "splits": [
-                    {
-                        "name": split,
-                        "num_examples": sum(f["rows"] for f in files),
-                        "num_bytes": sum(f["bytes"] for f in files),
-                    }
-                    for split, files in splits.items()
-                ],
-            }
-            for config, splits in written.items()
-        ],
-    }
-    return f"---\n{yaml.safe_dump(head, sort_keys=False)}---\n\n{_body(name, written, seed)}"
-
-
-def _body(name: str, written: dict, seed: int) -> str:
-    cls = TASKS[name]
-    blocks = [f"# posgen: {name}", _as_markdown(cls.__doc__)]
-    for config in written or CONFIGS[name]:
-        task = build_task(config_spec(name, config))
-        rows = "\n".join(f"| `{key}` | `{value}` |" for key, value in resolve_task(config_spec(name, config)).items())
-        splits = "\n".join(
-            f"| {split} | {len(cells)} | {_span(c.length for c in cells)} | {_span(c.distance for c in cells)} |"
-            for split, cells in task.splits().items()
-            if cells
-        )
-        blocks.append(
-            f"## `{config}`\n\n| parameter | value |\n|---|---|\n{rows}\n\n"
-            f"| split | cells | lengths | distances |\n|---|---|---|---|\n{splits}\n\n"
-            f"Chance {task.chance(task.cells('test')[0]):.4f}; {task.vocab_size} token ids, control tokens last: "
-            f"{', '.join(task.vocabulary[task.data_symbols :])}."
-        )
-    files = [f for splits in written.values() for shard in splits.values() for f in shard]
-    if files:
-        rows = "\n".join(f"| {f['file']} | {f['rows']} | `{f['sha256']}` |" for f in files)
-        blocks.append(f"## Files (seed {seed})\n\n| file | rows | sha256 |\n|---|---|---|\n{rows}")
-    blocks.append(_CLOSING.format(name=name, config=next(iter(written or CONFIGS[name]))))
-    return "\n\n".join(blocks) + "\n"
-
-
-def _as_markdown(docstring: str) -> str:
-    """A docstring with its drawings (indented lines) as code blocks."""
-    lines = [line[4:] if line.startswith("    ") else line for line in docstring.strip().splitlines()]
-    out, drawing = [], False
-    for line in lines:
-        deep = line.startswith("    ")
-        if deep != drawing and (line.strip() or drawing):
-            out.append("```")
-            drawing = deep
-        out.append(line)
-    return "\n".join(out + (["```"] if drawing else []))
-
-
-def _span(values) -> str:
-    values = sorted({v for v in values if v is not None})
-    return "mixed" if not values else str(values[0]) if len(values) == 1 else f"{values[0]} to {values[-1]}"
-
-
-_CLOSING = """## Use
-
-```python
-from datasets import load_dataset
-
-test = load_dataset("<owner>/posgen-{name}", "{config}", split="test")
-```
-
-Columns: `input_ids`; `labels` (-100 where nothing is asked; the label at t is scored on the logits at t - 1, as in
-transformers); `length` and `distance` of the cell, in tokens (null where a training sequence mixes distances); `index`.
-Example i of a cell is a function of the seed, the split, the cell and i.
-
-## Limits
-
-Synthetic sequences of uniform random symbols: a result here says what an encoding can do with positions, and nothing
-about natural language. Licence Apache-2.0. Cite the study the task comes from (named above) and hf_posgen."""

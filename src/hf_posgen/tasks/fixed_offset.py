@@ -6,13 +6,13 @@ from typing import Literal
 import numpy as np
 
 from .bag_of_words import bag_of_words, mean_bag_of_words
-from .base import IGNORE, Task
 from .cells import Cell, grid
 from .parameters import Numbers
+from .token_task import IGNORE, TokenTask
 
 
 @dataclass(frozen=True, kw_only=True)
-class FixedOffset(Task):
+class FixedOffset(TokenTask):
     """Retrieval at one fixed offset (after Singh, Mishra, Raut 2026, arXiv 2607.18759; sizes *reconstructed*).
 
         offset 3, query "last":      x1  x2  x3 [x4] x5  x6  x7  (x4)     length 7, distance 3

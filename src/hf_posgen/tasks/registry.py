@@ -1,14 +1,35 @@
 """Tasks by name."""
 
 import dataclasses
+import hashlib
+import json
 
 from .base import Task
 from .configs import CONFIGS
+from .cued_delay import CuedDelay
 from .delay_copy import DelayCopy
 from .fixed_offset import FixedOffset
+from .induction import Induction
+from .irregular_echo import IrregularEcho
+from .linear_rnn_delay import LinearRNNDelay
+from .multi_query_recall import MultiQueryRecall
 from .parameters import unknown
+from .selective_copying import SelectiveCopying
+from .string_copy import RepeatCopy, StrideCopy, UniqueCopy
 
-TASKS: dict[str, type[Task]] = {"fixed_offset": FixedOffset, "delay_copy": DelayCopy}
+TASKS: dict[str, type[Task]] = {
+    "fixed_offset": FixedOffset,
+    "delay_copy": DelayCopy,
+    "cued_delay": CuedDelay,
+    "unique_copy": UniqueCopy,
+    "repeat_copy": RepeatCopy,
+    "stride_copy": StrideCopy,
+    "induction": Induction,
+    "multi_query_recall": MultiQueryRecall,
+    "selective_copying": SelectiveCopying,
+    "linear_rnn_delay": LinearRNNDelay,
+    "irregular_echo": IrregularEcho,
+}
 
 
 def build_task(spec: str | dict | Task) -> Task:
@@ -47,3 +68,12 @@ def config_spec(name: str, config: str | None = None, **parameters) -> dict:
     if config not in configs:
         raise unknown(f"configuration of task {name!r}", config, configs)
     return {"name": name} | configs[config] | parameters
+
+
+def config_name(spec: str | dict | Task) -> str:
+    """The named configuration that a spec is, or "custom_" and a digest of its parameters."""
+    spec = resolve_task(spec)
+    for config in CONFIGS[spec["name"]]:
+        if resolve_task(config_spec(spec["name"], config)) == spec:
+            return config
+    return f"custom_{hashlib.sha256(json.dumps(spec, sort_keys=True).encode()).hexdigest()[:8]}"

@@ -4,10 +4,10 @@ from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import WhitespaceSplit
 
-from .base import Task
+from .token_task import TokenTask
 
 
-def task_tokenizer(task: Task):
+def task_tokenizer(task: TokenTask):
     """One token per symbol, written with spaces between: "3 7 [C] 12". Decoding gives the same text back."""
     from transformers import PreTrainedTokenizerFast  # heavy: only who saves a tokenizer pays
 

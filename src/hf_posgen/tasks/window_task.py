@@ -1,0 +1,99 @@
+"""Tasks with one trained window and a range of trained distances."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from .cells import Cell, grid, spread
+from .parameters import Numbers
+from .token_task import TokenTask
+
+
+@dataclass(frozen=True, kw_only=True)
+class WindowTask(TokenTask):
+    """What tasks with one trained window and a range of trained distances share.
+
+    Training draws the distance of each sequence from d_min..d_max (by default the lower half of what the window can hold)
+    without `held_out`. Asked at the same window: `probes` among the trained distances, `test_distances` and `held_out`; at
+    `test_windows`: the same. By default there are up to eight of each, denser where they are small.
+    """
+
+    symbols: int = 16
+    window: int = 64
+    d_min: int | None = None
+    d_max: int | None = None
+    held_out: Numbers = ()
+    probes: Numbers | None = None
+    test_distances: Numbers | None = None
+    test_windows: Numbers | None = None
+
+    def possible(self, length: int) -> range:
+        """The distances that a sequence of this length can hold."""
+        raise NotImplementedError
+
+    def derived(self) -> dict:
+        can = self.possible(self.window)
+        low = can[0] if self.d_min is None else self.d_min
+        high = max(low, can[-1] // 2) if self.d_max is None else self.d_max
+        trained = [d for d in range(low, high + 1) if d not in self.held_out]
+        new = spread([d for d in can if d < low]) + spread([d for d in can if d > high])
+        return {
+            "d_min": low,
+            "d_max": high,
+            "probes": spread(trained),
+            "test_distances": new,
+            "test_windows": (2 * self.window,),
+        }
+
+    def check(self) -> None:
+        self.require(self.symbols >= 2, f"symbols is {self.symbols}; it must be at least 2")
+        can = self.possible(self.window)
+        self.require(len(can) > 0, f"window {self.window} is too short for this task")
+        low = can[0] if self.d_min is None else self.d_min
+        high = can[-1] if self.d_max is None else self.d_max
+        self.require(
+            can[0] <= low <= high <= can[-1],
+            f"d_min {low}, d_max {high}: they must satisfy {can[0]} <= d_min <= d_max <= {can[-1]} "
+            f"in a window of {self.window}",
+        )
+        self.require(
+            all(low < d < high for d in self.held_out), f"held_out {list(self.held_out)} must lie inside {low}..{high}"
+        )
+
+    @property
+    def data_symbols(self) -> int:
+        return self.symbols
+
+    @cached_property
+    def trained_distances(self) -> np.ndarray:
+        return np.array([d for d in range(self.d_min, self.d_max + 1) if d not in self.held_out])
+
+    @cached_property
+    def _splits(self) -> dict[str, tuple[Cell, ...]]:
+        trained = self.trained_distances.tolist()
+        stray = set(self.probes) - set(trained)
+        self.require(not stray, f"probes {sorted(stray)} are no trained distances")
+        new = [*self.held_out, *self.test_distances]
+        return grid([self.window], trained, self.test_windows, new, mixed=True, probes=self.probes)
+
+    def splits(self) -> dict[str, tuple[Cell, ...]]:
+        return dict(self._splits)
+
+    def trained_cells(self) -> set[Cell]:
+        return {Cell(self.window, None)} | {Cell(self.window, d) for d in self.trained_distances.tolist()}
+
+    def check_cell(self, cell: Cell) -> None:
+        can = self.possible(cell.length)
+        for d in (self.d_min, self.d_max) if cell.distance is None else (cell.distance,):
+            self.require(
+                d in can,
+                f"distance {d} does not fit a sequence of {cell.length}: "
+                + (f"allowed: {can[0]} to {can[-1]}" if len(can) else "it is too short"),
+            )
+
+    def distances(self, rng: np.random.Generator, count: int, cell: Cell) -> np.ndarray:
+        """(count,): the distance of each sequence."""
+        if cell.distance is not None:
+            return np.full(count, cell.distance)
+        return self.trained_distances[rng.integers(len(self.trained_distances), size=count)]
