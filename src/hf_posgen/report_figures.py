@@ -44,6 +44,7 @@ def save(figure: Figure, path: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     FigureCanvasAgg(figure)
     figure.savefig(path.with_suffix(".png"), dpi=170)
+    figure.set_layout_engine("none")  # it is laid out; doing so again takes as long as drawing
     figure.savefig(path.with_suffix(".pdf"), metadata={"CreationDate": None})
     return path.with_suffix(".png")
 
