@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from hf_posgen import report_figures
+from hf_posgen import report_figures, report_maps
 from hf_posgen.files import write_rows
 from hf_posgen.report import collect_rows, report, summary_tables
 from hf_posgen.report_data import along, axes, facts, fits, frame, panels, references, trained_range, trained_ranges
@@ -136,7 +136,7 @@ def test_many_arms_wrap(tmp_path):
     rows = study2(1, arms=tuple(STYLES)[:14], distances=range(2, 12))
     text = summary_tables(rows)
     assert max(len(line) for line in text.splitlines()) <= 140 and text.count("chance") == 2 * 2 * 3
-    assert report_figures.heat_maps(panels(frame(rows[: len(rows) // 2]))[0], tmp_path)[0].is_file()
+    assert report_maps.heat_maps(panels(frame(rows[: len(rows) // 2]))[0], tmp_path)[0].is_file()
 
 
 def test_references_are_drawn_where_they_apply():

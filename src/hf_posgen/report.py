@@ -36,6 +36,7 @@ def collect_rows(folders) -> list[dict]:
 def report(rows: list[dict], out: str | Path, title: str = "Extrapolation report") -> ReportPaths:
     """Write out/report.md, out/report.html and out/figures/*.png|pdf. Raises `ValueError` where there are no rows."""
     from . import report_figures as draw
+    from .report_maps import heat_maps
 
     shown, out = panels(frame(rows)), Path(out)
     overview = draw.overview(shown, out / "figures")
@@ -47,7 +48,7 @@ def report(rows: list[dict], out: str | Path, title: str = "Extrapolation report
         EXPLORE,
     ]
     for panel in shown:
-        mine = draw.curves(panel, out / "figures") + draw.heat_maps(panel, out / "figures")
+        mine = draw.curves(panel, out / "figures") + heat_maps(panel, out / "figures")
         figures += mine
         blocks += _panel(panel, mine)
     blocks += ["## What the numbers are", DEFINITIONS]
