@@ -144,6 +144,8 @@ def test_references_are_drawn_where_they_apply():
     assert set(references(table, "distance", "first_accuracy")) == {"chance", "ceiling"}
     assert "2-gram look-up" in references(table, "distance", "rest_accuracy")
     assert set(references(frame(study1(1)), "length", "exact_match")) == {"chance", "bag of words"}
+    recall = frame([row | {"baselines": {"induction_1gram": 1.0}} for row in study1(1)])
+    assert set(references(recall, "length", "exact_match")) == {"chance", "1-gram look-up"}
 
 
 def test_kept_to_and_far_numbers_of_a_run():

@@ -19,9 +19,9 @@ LABELS = {
     "rest_accuracy": "rest of the paste",
 }
 BASELINES = {
-    "bag_of_words": ("bag of words", "exact_match"),
-    "induction_1gram": ("1-gram look-up", "rest_accuracy"),
-    "induction_2gram": ("2-gram look-up", "rest_accuracy"),
+    "bag_of_words": "bag of words",
+    "induction_1gram": "1-gram look-up",
+    "induction_2gram": "2-gram look-up",
 }
 
 
@@ -142,6 +142,11 @@ def by_seed(table: pd.DataFrame, axis: str, metric: str) -> pd.DataFrame:
     return some.groupby(["arm", "fit", "seed", axis], as_index=False)[metric].mean()
 
 
+def baselines_beside(metric: str) -> list[str]:
+    """The baselines that compare with a metric: what matches content can't begin a paste."""
+    return [key for key in BASELINES if metric != "first_accuracy" or not key.startswith("induction")]
+
+
 def references(table: pd.DataFrame, axis: str, metric: str) -> dict[str, pd.Series]:
     """{name: values by point}: chance, a ceiling below 1, and what strategies that ignore the distance reach."""
     rows = along(table, axis)
@@ -149,11 +154,10 @@ def references(table: pd.DataFrame, axis: str, metric: str) -> dict[str, pd.Seri
     ceiling = rows.groupby(axis)["ceiling"].mean()
     if (ceiling < 0.999).any():
         out["ceiling"] = ceiling
-    for key, (name, where) in BASELINES.items():
+    for key in baselines_beside(metric):
         values = rows["baselines"].map(lambda all_, key=key: all_.get(key) if isinstance(all_, dict) else None)
         values = pd.to_numeric(values).groupby(rows[axis]).mean().dropna()
-        if where == metric and len(values):
-            out[name] = values
+        out[BASELINES[key]] = values
     return {name: values for name, values in out.items() if len(values)}
 
 

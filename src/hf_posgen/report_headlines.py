@@ -23,7 +23,8 @@ DEFINITIONS = """\
   range by construction: beside it stand the P of a model that overshoots by five tokens, and that of a 2-gram look-up.
 - **W**: accuracy beyond the trained distances, above the floor, as a share of what can be known, summed over the
   distances asked: distances won.
-- **Look-ups** (what followed the last one or two tokens when they last stood here?) are scored over all pasted tokens.
+- **Look-ups** (what followed the last one or two tokens when they last stood here?) and the bag of words (the
+  commonest so far) are scored over all pasted tokens.
 - **Best**: the best seed, chosen on the very cells it is shown for; read it only beside the mean."""
 
 

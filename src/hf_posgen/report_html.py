@@ -14,6 +14,7 @@ from .report_data import (
     LABELS,
     Panel,
     axes,
+    baselines_beside,
     encodings,
     facts,
     fits,
@@ -69,7 +70,7 @@ def describe(panel: Panel) -> dict:
         "shown": metrics(table)[0],
         "metrics": [{"key": key, "label": LABELS[key]} for key in shown],
         "ranges": {axis: trained_ranges(table, axis) for axis in ("length", "distance")},
-        "references": {key: _references(table, key) for key in shown},
+        "references": {key: ["chance", "ceiling", *map(BASELINES.get, baselines_beside(key))] for key in shown},
         "splits": splits,
         "arms": [
             {"name": arm, "fitted": fit[arm][0], "seeds": fit[arm][1], "trained": _trained(table[table["arm"] == arm])}
@@ -101,16 +102,7 @@ def _known(baselines, chance: float, ceiling: float) -> dict:
     """The reference points of a row by the names to show."""
     out = {"chance": _short(chance)} | ({"ceiling": _short(ceiling)} if ceiling < 0.999 else {})
     found = baselines if isinstance(baselines, dict) else {}
-    return out | {BASELINES[key][0]: _short(value) for key, value in found.items() if key in BASELINES}
-
-
-def _references(table, metric: str) -> list[str]:
-    """Which of them belong beside a metric."""
-    return [
-        "chance",
-        "ceiling",
-        *(name for name, where in BASELINES.values() if where == metric or metric == "token_accuracy"),
-    ]
+    return out | {BASELINES[key]: _short(value) for key, value in found.items() if key in BASELINES}
 
 
 def _short(value):
