@@ -50,7 +50,7 @@ def python(code: str, env: dict, cwd: Path) -> str:
     env = {key: value for key, value in os.environ.items() if not key.startswith("HF_")} | env
     command = [sys.executable, "-c", textwrap.dedent(code)]
     done = subprocess.run(
-        command, env=env | {"OMP_NUM_THREADS": "1"}, cwd=cwd, capture_output=True, text=True, timeout=120
+        command, env=env | {"OMP_NUM_THREADS": "1"}, cwd=cwd, capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout + done.stderr

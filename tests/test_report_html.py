@@ -67,7 +67,7 @@ def browse(text: str, script: str, folder, phone: bool = False, options: tuple[s
         *options,
     ]
     target = (folder / ("phone.html" if phone else "page.html")).as_uri()
-    done = subprocess.run([*command, "--dump-dom", target], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([*command, "--dump-dom", target], capture_output=True, text=True, timeout=300)
     found = re.search(r'<pre id="found">(.*?)</pre>', done.stdout, re.S)
     assert found, done.stderr[-2000:]
     return json.loads(html.unescape(found[1]))
@@ -79,6 +79,7 @@ def text():
     return page([describe(panel) for panel in panels(frame(rows))], "Made-up <numbers>")
 
 
+@pytest.mark.browser
 def test_it_renders_and_a_filter_changes_the_plot(text, tmp_path):
     found = browse(
         text,
@@ -117,6 +118,7 @@ def test_it_renders_and_a_filter_changes_the_plot(text, tmp_path):
     assert found["along"] == "Rest of the paste by length" and "No cell" in found["none"]
 
 
+@pytest.mark.browser
 def test_hover_and_sort_on_a_phone_in_the_dark(text, tmp_path):
     found = browse(
         text,
@@ -159,6 +161,7 @@ def test_hover_and_sort_on_a_phone_in_the_dark(text, tmp_path):
     assert found["paper"] == "rgb(22, 24, 28)", "dark where the reader asks for dark"
 
 
+@pytest.mark.browser
 def test_an_error_in_the_page_would_be_seen(text, tmp_path):
     broken = text.replace("openPanel(0);", "openPanel(7);", 1)
     assert browse(broken, "return {};", tmp_path)["errors"]

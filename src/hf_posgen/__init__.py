@@ -11,7 +11,7 @@ from pathlib import Path
 
 __version__ = "0.1.0"
 
-# Public names, imported when first asked for.
+# Public names, imported when first asked for. (`sweep` and `report` are modules: hf_posgen.sweep.sweep.)
 _HOMES = {
     "PosGenConfig": "model.configuration_posgen",
     "PosGenModel": "model.modeling_posgen",
@@ -22,8 +22,6 @@ _HOMES = {
     "load_task": "tasks",
     "train": "training",
     "evaluate": "evaluation",
-    "sweep": "sweep",
-    "report": "report",
     "push": "hub",
     "analyze": "analysis",
 }

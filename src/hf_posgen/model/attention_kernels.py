@@ -49,7 +49,9 @@ def attend(
     if call.needs_logits:
         return call.in_chunks(lambda start, stop: call.written_out(start, stop)[0]), None
     columns = bias is None or isinstance(bias, Columns)
-    if columns and q_BHLK.dtype != torch.float16:
+    # One query in float32 needs one row of bias; columns would copy all cached keys for it.
+    one_row = bias is not None and visible.length == 1 and q_BHLK.dtype not in HALF
+    if columns and q_BHLK.dtype != torch.float16 and not (one_row and implementation == "sdpa"):
         call = call.with_columns()
         if implementation == "flex_attention":
             return call.flex(), None
