@@ -9,7 +9,7 @@ from hf_posgen.model.modeling_posgen import PosGenForCausalLM
 # One arm per name, and those hyper-parameters that take another road through the class.
 SPECS = [{"name": name} for name in ENCODINGS] + [
     {"name": "rope", "share": 0.5},
-    {"name": "rope", "grid": "linear"},
+    {"name": "rope", "grid": "linear", "top": 3.0},
     {"name": "rope", "p": 0.5},
     {"name": "rope_longrope", "long_factor": [1.0, 2.0, 3.0, 4.0]},
     {"name": "rope_yarn", "attention_factor": 1.0},

@@ -148,7 +148,11 @@ class ScaledRoPE(RoPE):
     def plain(self, f, rotated):
         n = rotated // 2
         kept = f < int(self.spec.get("p", 1.0) * n)
-        grid = (n - f) / n if self.spec.get("grid") == "linear" else self.spec["base"] ** (-2 * f / rotated)
+        grid = (
+            self.spec["top"] * (n - f) / n
+            if self.spec.get("grid") == "linear"
+            else self.spec["base"] ** (-2 * f / rotated)
+        )
         return grid if kept else 0.0
 
     def frequency(self, f, rotated, env):

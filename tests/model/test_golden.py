@@ -236,3 +236,15 @@ def test_masked_logits_stay_finite_in_half_precision():
     rows = torch.zeros(2, 9, dtype=torch.long)
     rows[0, 4:] = tokens(5)
     assert torch.isfinite(model(rows, attention_mask=(rows != 0).long()).logits).all()
+
+
+@pytest.mark.parametrize("name", ["alibi", "sandwich", "t5", "kerple", "clipped", "rope", "xpos"])
+@torch.no_grad()
+def test_shifts_to_a_hundred_thousand_change_nothing_in_float32(name):
+    hyperparameters = {"scale_base": 1e5} if name == "xpos" else {}
+    model, row = tiny({"name": name, **hyperparameters}), tokens(1, 12)
+    index = torch.arange(12)[None]
+    plain = model(row, positions=index, use_cache=False).logits
+    for shift in (100, 10_000, 100_000):
+        moved = model(row, positions=index + shift, use_cache=False).logits
+        assert (moved - plain).abs().max() <= 1e-5 * plain.abs().max(), f"{name} at {shift}"

@@ -85,15 +85,26 @@ Bias = Columns | ByDistance | Pairwise
 
 
 def relative(slopes_H: torch.Tensor, queries, keys) -> Columns:
-    """The bias -slope · (query position - key position), as columns."""
+    """The bias -slope · (query position - key position), as columns.
+
+    Positions are counted from the middle of the queries, in integers: the bias of a shifted sequence is then bit-equal.
+    """
+    middle = (queries.positions_BL[:, :1] + queries.positions_BL[:, -1:]) // 2
     slopes = slopes_H.to(queries.dtype)[None, :, None]
-    query = slopes * queries.positions_BL.to(queries.dtype)[:, None, :]
-    key = keys.positions_BL.to(queries.dtype)[:, None, :]
+    query = slopes * (queries.positions_BL - middle).to(queries.dtype)[:, None, :]
+    key = (keys.positions_BL - middle).to(queries.dtype)[:, None, :]
     slopes = slopes.expand_as(query)
     return Columns(torch.stack([-query, slopes], -1), torch.stack([torch.ones_like(key), key], -1))
 
 
 def between_sums(queries, keys) -> Columns:
-    """The bias sum(query) - sum(key): what the running sums gained between key and query; one sum per head."""
-    query, key = queries.sums_BLS.transpose(1, 2), keys.sums_BLS.transpose(1, 2)
-    return Columns(torch.stack([query, torch.ones_like(query)], -1), torch.stack([torch.ones_like(key), -key], -1))
+    """The bias sum(query) - sum(key): what the running sums gained between key and query; one sum per head.
+
+    Sums are counted from the middle query's, so that those which still matter are small.
+    """
+    middle = queries.sums_BLS[:, queries.sums_BLS.shape[1] // 2, None].detach()
+    query, key = ((tokens.sums_BLS - middle).transpose(1, 2) for tokens in (queries, keys))
+    return Columns(
+        torch.stack([query, torch.ones_like(query)], -1),
+        torch.stack([torch.ones_like(key), -key], -1),
+    )

@@ -113,7 +113,7 @@ class PosGenConfig(PreTrainedConfig):
         return list(spec) if isinstance(spec, list) else [spec] * self.num_hidden_layers
 
     def _refuse_what_cannot_be(self):
-        """Sizes divide, choices exist, specs are well formed. Not one of `strict`'s validators, which raise another type."""
+        """Sizes divide, choices exist, specs are well formed. (No validator of `strict`: those raise another type.)"""
         sizes = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "head_dim")
         for name in (*sizes, "num_key_value_heads", "intermediate_size", "max_position_embeddings"):
             if getattr(self, name) < 1:

@@ -16,16 +16,26 @@ class RoPE(PositionEncoding):
     p: share of the frequencies that are kept, the highest; the others are 0 (p-RoPE, Barbero et al. 2024, 2410.06205;
     the
         "proportional" type of other libraries).
-    grid: "geometric", or "linear": frequencies n/n, (n-1)/n, ..., 1/n for n pairs.
+    grid: "geometric", or "linear": `top` times n/n, (n-1)/n, ..., 1/n for n pairs; `top` is in radians per token, and the
+        grid repeats after 2π n / top tokens.
     Pairs are (c, c + half), as in Llama. Raises `ValueError` where the rotated part is odd or empty.
     """
 
     paper = "2104.09864"
     amplitude = 1.0  # multiplies the rotated queries and keys, each
 
-    def __init__(self, config, *, base: float = 10000.0, share: float = 1.0, p: float = 1.0, grid: str = "geometric"):
+    def __init__(
+        self,
+        config,
+        *,
+        base: float = 10000.0,
+        share: float = 1.0,
+        p: float = 1.0,
+        grid: str = "geometric",
+        top: float = 1.0,
+    ):
         super().__init__(config)
-        self.base, self.share, self.p, self.grid = base, share, p, grid
+        self.base, self.share, self.p, self.grid, self.top = base, share, p, grid, top
         self.rotated = int(config.head_dim * share)
         if self.rotated < 2 or self.rotated % 2 or share > 1:
             raise ValueError(
@@ -38,7 +48,7 @@ class RoPE(PositionEncoding):
     def frequencies(self) -> torch.Tensor:
         """(rotated / 2,) in radians per token, float64."""
         n = self.rotated // 2
-        linear = torch.arange(n, 0, -1, dtype=torch.float64) / n
+        linear = self.top * torch.arange(n, 0, -1, dtype=torch.float64) / n
         grid = linear if self.grid == "linear" else inverse_frequencies(self.rotated, self.base)
         return torch.where(torch.arange(n) < int(self.p * n), grid, 0.0)
 
