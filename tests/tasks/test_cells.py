@@ -2,7 +2,7 @@
 
 import pytest
 
-from hf_posgen.tasks import Cell
+from hf_posgen.tasks import Cell, build_task
 from hf_posgen.tasks.cells import HELD_OUT, SPLITS, grid, refuse_overlap
 from hf_posgen.tasks.parameters import numbers
 
@@ -46,6 +46,14 @@ def test_overlap_is_refused(split):
 def test_a_cell_stands_in_one_held_out_split():
     with pytest.raises(ValueError, match="L10 d3 stands in 'longer' and in 'both'"):
         refuse_overlap("x", {"longer": (Cell(10, 3),), "both": (Cell(10, 3),)}, set())
+
+
+def test_a_parameter_takes_numbers_in_any_form():
+    forms = ([17, 20], (17, 20), "17,20", "17, 20")
+    assert len({build_task({"name": "fixed_offset", "test_lengths": form}) for form in forms}) == 1
+    assert build_task({"name": "fixed_offset", "test_lengths": 17}).test_lengths == (17,)
+    with pytest.raises(ValueError, match="test_lengths is True; it must be a list of whole numbers"):
+        build_task({"name": "fixed_offset", "test_lengths": True})
 
 
 def test_numbers():

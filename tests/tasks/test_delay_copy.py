@@ -199,3 +199,26 @@ def test_bad_parameters(parameters, words):
         build_task({"name": "delay_copy", **parameters})
     for word in words:
         assert word in str(error.value)
+
+
+@pytest.mark.parametrize("kind", ["label", "paste", "control", "dropped"])
+@pytest.mark.parametrize("parameters", [{}, {"kinds": "S"}, STATED])
+def test_the_parser_notices(parameters, kind):
+    """The parser is no rubber stamp: one wrong token or label in a window, and neither reading holds."""
+    task, rng = build_task({"name": "delay_copy", **parameters}), np.random.default_rng(3)
+    tokens, labels = task.sample(rng, 60, Cell(64, 6))
+    for row, answers in zip(tokens.tolist(), labels.tolist(), strict=True):
+        scored = [place for place, label in enumerate(answers) if label != IGNORE]
+        if not scored:
+            continue
+        place = scored[rng.integers(len(scored))]
+        if kind == "label":
+            answers[place] = IGNORE
+        elif kind == "paste":
+            row[place] = answers[place] = (row[place] + 2) % 32
+        elif kind == "control":
+            row[place] = task.control("R")
+        else:
+            row.append(row.pop(place)), answers.append(answers.pop(place))
+        with pytest.raises(AssertionError, match="neither reading holds"):
+            read_window(row, answers, rule_of(task, 6))

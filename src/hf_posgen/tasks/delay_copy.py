@@ -186,7 +186,8 @@ class DelayCopy(TokenTask):
         return sum(tokens[k] * right[k] for k in kinds) / sum(tokens[k] for k in kinds)
 
     def ceiling(self, cell: Cell) -> float:
-        """The share of scored targets whose source stands in the window, and chance for the rest (2,000 windows)."""
+        """The share of scored targets whose source stands in the window, and chance for the rest (2,000 windows). For S an
+        upper bound: where the window cuts a source, which even token comes first is unknown too."""
         return 1.0 if self.unreachable == "masked" else _ceiling(self, cell)
 
     def baselines(self, cell: Cell) -> dict[str, float]:

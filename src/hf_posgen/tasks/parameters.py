@@ -21,7 +21,8 @@ def numbers(text: str) -> Numbers:
 
 
 def typed(task: str, key: str, value, hint):
-    """The value as its type where nothing is lost: lists and text become tuples of numbers, whole numbers floats.
+    """The value as its type where nothing is lost: lists, text and single numbers become tuples of numbers, whole numbers
+    floats where floats are wanted.
 
     Raises `ValueError` that names the task, the parameter, what was given and what is allowed.
     """
@@ -35,6 +36,8 @@ def typed(task: str, key: str, value, hint):
         return None
     if Numbers in options and isinstance(value, str):
         return numbers(value)
+    if Numbers in options and type(value) is int:
+        return (value,)
     if Numbers in options and isinstance(value, list | tuple) and all(type(item) is int for item in value):
         return tuple(value)
     if float in options and type(value) is int:
