@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from accelerate.utils import gather_object
 
+from .budget import training_flops
 from .files import read_rows, write_rows
 from .metrics.functional import IGNORE, score
 from .quiet import without_bars
@@ -126,6 +127,7 @@ def fits(task: Task, validation_rows: list[dict]) -> bool:
 def run_facts(run: RunConfig, task: Task, model, folder: Path) -> dict:
     """What every row of a run says about the run."""
     steps = [line for line in read_rows(folder / "train.jsonl") if "lr" in line]
+    tokens = steps[-1]["tokens_seen"] if steps else 0
     trained = task.trained_cells()
     distances = [cell.distance for cell in trained if cell.distance is not None]
     return {
@@ -142,7 +144,8 @@ def run_facts(run: RunConfig, task: Task, model, folder: Path) -> dict:
         "bos": task.bos,
         "head_size": model.config.head_dim,
         "parameters": sum(p.numel() for p in model.parameters()),
-        "tokens_seen": steps[-1]["tokens_seen"] if steps else 0,
+        "tokens_seen": tokens,
+        "train_flops": training_flops(run, tokens),
         "lr": run.train.learning_rate,
         "train_length": max(cell.length for cell in trained),
         "train_distance": [min(distances), max(distances)] if distances else None,

@@ -96,7 +96,7 @@ def _refuse_short_table(model: dict, task, evaluation: EvaluationConfig) -> None
     longest = max(cells, key=lambda cell: cell.length)
     if longest.length + task.slots() > size:
         raise ValueError(
-            f"the learned table has {size} rows (model.max_position_embeddings) and {longest} needs "
+            f"the learned table has {size} rows (model.max_position_embeddings) and length {longest.length} needs "
             f"{longest.length + task.slots()}: give it more rows, ask shorter lengths, or set model.out_of_range to "
             "clamp or wrap"
         )

@@ -11,6 +11,13 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
+COMPONENTS = (
+    "position_encoding",
+    "position_sampler",
+    "logit_scale",
+    "mixer",
+)  # as in PosGenConfig, whose file is heavy
+
 
 def _said(default, text: str):
     return field(default=default, metadata={"help": text})

@@ -7,32 +7,33 @@ A sweep file:
       study1:                       # a study: what its runs share, and how its arms differ
         base: {task: {...}, model: {...}, train: {...}}
         arms: {rope: {model: {position_encoding: rope}}, learned: {...}}
+        grid: {model.hidden_size: [32, 64]}     # optional: every arm with every combination
         seeds: [0, 1]
+        learning_rates: [3e-4, 1e-3]            # optional: chosen for each arm on validation,
+        selection_seeds: [100]                  # with seeds that are not used afterwards
 """
 
-import multiprocessing
-import os
-import shlex
+import itertools
 import sys
-import time
-import traceback
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
 import yaml
-from tqdm.auto import tqdm
 
+from .executors import EXECUTORS
 from .files import read_rows, write_rows, write_text
-from .run_config import RunConfig, build_run, merge, read_yaml, run_hash, to_tree
-from .tasks import build_task
-from .tasks.registry import unknown
+from .run_config import RunConfig, build_run, merge, read_yaml
+from .run_tree import known, nearest
+from .sweep_point import Failure, Point
+from .sweep_select import best_rates, selection_points
+
+PANEL_KEYS = ("base", "arms", "grid", "seeds", "learning_rates", "selection_seeds")
 
 
 def presets() -> dict[str, Path]:
     """{name: file} of the sweeps that come with the package."""
-    return {Path(p.name).stem: p for p in sorted(files("hf_posgen").joinpath("presets").iterdir(), key=str)}
+    folder = files("hf_posgen").joinpath("presets")
+    return {Path(p.name).stem: p for p in sorted(folder.iterdir(), key=str) if p.name.endswith(".yaml")}
 
 
 def read_sweep(source: str) -> dict:
@@ -41,174 +42,125 @@ def read_sweep(source: str) -> dict:
         return yaml.safe_load(presets()[source].read_text())
     if Path(source).suffix in (".yaml", ".yml"):
         return read_yaml(source)
-    raise unknown("preset", source, presets())
+    raise ValueError(
+        f"unknown preset {source!r}{nearest(source, presets())}; allowed: {', '.join(presets())}, or a YAML file"
+    )
 
 
-def points(tree: dict) -> list[RunConfig]:
-    """Every run of a sweep. Raises `ValueError` for unknown keys, no arms or no seeds."""
-    for key in tree:
-        if key not in ("name", "panels"):
-            raise unknown("key of a sweep", key, ("name", "panels"))
-    out = []
-    for panel, part in (tree.get("panels") or {}).items():
-        for key in part:
-            if key not in ("base", "arms", "seeds"):
-                raise unknown(f"key of panel {panel!r}", key, ("base", "arms", "seeds"))
-        seeds, arms = part.get("seeds", [0]), part.get("arms") or {}
-        if not arms or not seeds:
-            raise ValueError(f"panel {panel!r} of the sweep needs at least one arm and one seed")
-        for arm, changes in arms.items():
-            for seed in seeds:
-                tree_of_run = merge(part.get("base") or {}, changes or {})
-                out.append(build_run(tree_of_run | {"seed": seed, "arm": arm, "panel": panel}))
+def panels(tree: dict) -> dict[str, dict]:
+    """A sweep's panels, checked. Raises `ValueError` for an unknown key, no panels, no arms or no seeds."""
+    known("", tree, ("name", "panels"))
+    out = known("panels.", tree.get("panels") or {}, list(tree.get("panels") or {}))
+    for name, part in out.items():
+        known(f"panels.{name}.", part, PANEL_KEYS)
+        if not part.get("arms") and not part.get("grid"):
+            raise ValueError(f"panel {name!r} of the sweep needs at least one arm, or a grid")
+        seeds = part.get("seeds", [0])
+        if not isinstance(seeds, list) or not seeds or not all(type(seed) is int for seed in seeds):
+            raise ValueError(f"panels.{name}.seeds is {seeds!r}; it must be a list of whole numbers")
     if not out:
         raise ValueError("the sweep has no panels")
     return out
 
 
-def folder_name(run: RunConfig) -> str:
-    return f"{run.panel}-{run.arm}-seed{run.seed}-{run_hash(run)}".lstrip("-")
+def arms_of(panel: dict) -> dict[str, dict]:
+    """{arm: a run's tree without seed}: every named arm with every combination of the grid."""
+    arms, grid = panel.get("arms") or {"": {}}, panel.get("grid") or {}
+    out = {}
+    for name, changes in arms.items():
+        for values in itertools.product(*grid.values()):
+            tree, parts = merge(panel.get("base") or {}, changes or {}), [name] if name else []
+            for key, value in zip(grid, values, strict=True):
+                change = value
+                for part in reversed(key.split(".")):
+                    change = {part: change}
+                tree = merge(tree, change)
+                parts.append(_value_name(key, value))
+            out["-".join(parts)] = tree
+    return out
 
 
-def cost(run: RunConfig) -> float:
-    """A rough relative cost of training a run, to order the work and to guess the time left."""
-    task, model, train = build_task(run.task), run.model, run.train
-    lengths = [cell.length for cell in task.cells("train")]
-    tokens = train.steps * train.batch_size * train.gradient_accumulation * sum(lengths) / len(lengths)
-    width = model["hidden_size"]
-    mlp = 0 if model["mlp"] == "none" else 2 * width * model["intermediate_size"]
-    return tokens * (model["num_hidden_layers"] * (4 * width**2 + mlp) + 2000 * model["num_hidden_layers"])
+def _value_name(key: str, value) -> str:
+    """A component by its name, another key with its value: "alibi", "hidden_size=64"."""
+    if isinstance(value, dict) and "name" in value:
+        rest = [f"{k}={v}" for k, v in value.items() if k != "name"]
+        return "-".join([value["name"], *rest])
+    return value if isinstance(value, str) else f"{key.split('.')[-1]}={value}"
 
 
-@dataclass(frozen=True)
-class Failure:
-    run: str
-    last_lines: str
+def points(tree: dict, rates: dict | None = None) -> list[RunConfig]:
+    """Every run of a sweep, with the learning rates chosen for some (panel, arm). Raises `ValueError` for a sweep that
+    can't be."""
+    out = []
+    for panel, part in panels(tree).items():
+        for arm, changes in arms_of(part).items():
+            if (panel, arm) in (rates or {}):
+                changes = merge(changes, {"train": {"learning_rate": rates[panel, arm]}})
+            out += [build_run(changes | {"seed": seed, "arm": arm, "panel": panel}) for seed in part.get("seeds", [0])]
+    return out
 
 
-def commands(runs: list[RunConfig], out: Path) -> list[str]:
-    """Each point as an ordinary launch of its own."""
-    return [
-        f"accelerate launch -m hf_posgen train {shlex.quote(str(out / folder_name(run) / 'run.yaml'))} "
-        f"--out {shlex.quote(str(out / folder_name(run)))}"
-        for run in runs
-    ]
-
-
-def sweep(source: str | dict, out: str | Path, *, workers: int | None = None, quiet: bool | None = None):
+def sweep(
+    source: str | dict,
+    out: str | Path,
+    *,
+    executor: str = "local",
+    quiet: bool | None = None,
+    **options,
+):
     """Train and evaluate every point that isn't done, then report; returns (rows, ReportPaths, failures).
 
-    A point that fails doesn't stop the others. Calling it again skips what is done and resumes what is not.
+    A point that fails doesn't stop the others. Calling it again skips what is done and resumes what is not. `options` are
+    the executor's (see `executors.py`). Raises `ValueError` for a sweep that can't be, or a folder that holds another.
     """
     from .report import report
 
-    tree = read_sweep(source) if isinstance(source, str) else source
-    runs, out = points(tree), Path(out)
-    folders = {folder_name(run): run for run in runs}
-    _claim(out, folders)
-    waiting = {name: run for name, run in folders.items() if not (out / name / "results.jsonl").is_file()}
-    failures = _run_all(waiting, out, workers or _workers(), quiet)
-    rows = [row for name in folders for row in read_rows(out / name / "results.jsonl")]
+    if executor not in EXECUTORS:
+        raise ValueError(
+            f"unknown executor {executor!r}{nearest(executor, EXECUTORS)}; allowed: {', '.join(EXECUTORS)}"
+        )
+    tree, out, run_points = read_sweep(source) if isinstance(source, str) else source, Path(out), EXECUTORS[executor]
+    selection = selection_points(panels(tree), arms_of, out)
+    runs = points(tree)  # all of them checked before the first one starts
+    _claim(out, tree)
+    failures = run_points([point for point in selection if not point.done], quiet=quiet, **options)
+    rates = best_rates(selection)
+    runs = points(tree, rates) if rates else runs
+    mine = [Point(run, out) for run in runs]
+    failures += run_points([point for point in mine if not point.done], quiet=quiet, **options)
+    rows = [row for point in mine for row in read_rows(point.folder / "results.jsonl")]
     if not rows:
         return rows, None, failures
     write_rows(out / "results.jsonl", rows)
     return rows, report(rows, out, title=tree.get("name", "Sweep")), failures
 
 
-def _claim(out: Path, folders) -> None:
-    """Refuse a folder that holds something else; leave a list of the points."""
+def _claim(out: Path, tree: dict) -> None:
+    """Refuse a folder that holds something else; keep the sweep's own text in it."""
     if out.exists() and any(out.iterdir()) and not (out / "sweep.yaml").is_file():
         raise ValueError(f"{out} is not empty and holds no sweep: choose another folder")
-    write_text(
-        out / "sweep.yaml", yaml.safe_dump({name: to_tree(run) for name, run in folders.items()}, sort_keys=False)
-    )
+    write_text(out / "sweep.yaml", yaml.safe_dump(tree, sort_keys=False))
 
 
-def _workers() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def dry_run(source: str, out: str | Path) -> list[str]:
+    """Write each point's run.yaml, and return the command that would run it: an ordinary launch, for any scheduler."""
+    tree, out = read_sweep(source), Path(out)
+    selection = selection_points(panels(tree), arms_of, out)
+    waiting = selection or [Point(run, out) for run in points(tree)]
+    _claim(out, tree)
+    for point in waiting:
+        point.write()
+    return [point.shell_command() for point in waiting if not point.done]
 
 
-_REPORTS = None  # in a worker: where steps are reported
-
-
-def _start_worker(queue) -> None:
-    """One thread per worker: small models gain nothing from two, and the sweep has both cores busy."""
-    global _REPORTS
-    _REPORTS = queue
-    import torch
-    import transformers
-
-    from . import register_auto_classes
-
-    register_auto_classes()
-    torch.set_num_threads(1)
-    transformers.utils.logging.set_verbosity_error()
-    transformers.utils.logging.disable_progress_bar()
-
-
-def _one(name: str, run: RunConfig, out: Path) -> None:
-    from .training import train
-
-    share = cost(run) / run.train.steps
-    last = [time.monotonic(), 0]
-
-    def on_step(step: int) -> None:
-        last[1] += 1
-        if time.monotonic() - last[0] > 0.5:
-            _REPORTS.put(last[1] * share)
-            last[:] = time.monotonic(), 0
-
-    train(run, out / name, on_step=on_step, quiet=True)
-    _REPORTS.put(last[1] * share)
-
-
-def _run_all(waiting: dict[str, RunConfig], out: Path, workers: int, quiet) -> list[Failure]:
-    """Run the points over worker processes, the costliest first; each worker imports torch once."""
-    if not waiting:
-        return []
-    order = sorted(waiting, key=lambda name: -cost(waiting[name]))
-    context, failures = multiprocessing.get_context("spawn"), []
-    previous = os.environ.get("OMP_NUM_THREADS")
-    os.environ["OMP_NUM_THREADS"] = "1"  # read by the workers when they start
-    total = sum(cost(run) for run in waiting.values())
-    with context.Manager() as manager:
-        queue = manager.Queue()
-        with (
-            ProcessPoolExecutor(min(workers, len(order)), context, _start_worker, (queue,)) as pool,
-            tqdm(total=100.0, desc=f"{len(order)} runs", disable=quiet, bar_format=BAR) as bar,
-        ):
-            futures = {pool.submit(_one, name, waiting[name], out): name for name in order}
-            while pending := [f for f in futures if not f.done()]:
-                _drain(queue, bar, total)
-                bar.set_postfix_str(f"{len(futures) - len(pending)} of {len(futures)} runs done")
-                time.sleep(0.3)
-            _drain(queue, bar, total)
-            for future in as_completed(futures):
-                if future.exception() is not None:
-                    text = "".join(traceback.format_exception(future.exception())).strip().splitlines()
-                    failures.append(Failure(futures[future], "\n".join(text[-3:])))
-    if previous is None:
-        del os.environ["OMP_NUM_THREADS"]
-    else:
-        os.environ["OMP_NUM_THREADS"] = previous
-    return failures
-
-
-BAR = "{desc} |{bar:28}| {percentage:3.0f} % [{elapsed} < {remaining}] {postfix}"
-
-
-def _drain(queue, bar, total: float) -> None:
-    while not queue.empty():
-        bar.update(min(100.0 * queue.get() / total, 100.0 - bar.n))
-
-
-def best_run(rows: list[dict]) -> str | None:
-    """The run with the highest exact match on validation-like cells among those that fit (never on a held-out split)."""
-    scores: dict[str, list] = {}
-    for row in rows:
-        if row["fit"] and row["split"] in ("validation", "test"):
-            scores.setdefault(row["run"], []).append(row["exact_match"] or 0.0)
-    return max(scores, key=lambda run: sum(scores[run]) / len(scores[run])) if scores else None
+def best_run(out: Path, rows: list[dict]) -> str | None:
+    """The run that did best in validation (token accuracy, then nats per token) among those that fit."""
+    scores = {}
+    for run in dict.fromkeys(row["run"] for row in rows if row["fit"]):
+        checks = [line for line in read_rows(out / run / "train.jsonl") if line.get("split") == "validation"]
+        if checks:
+            scores[run] = max((check["token_accuracy"], -check["nll"]) for check in checks[-1:])
+    return max(scores, key=scores.get) if scores else None
 
 
 def how_to_load(folder: Path) -> str:
@@ -219,18 +171,18 @@ def how_to_load(folder: Path) -> str:
     )
 
 
-def print_outcome(out: Path, rows, paths, failures, stream=sys.stdout) -> None:
+def print_outcome(out: Path, rows, paths, failures: list[Failure], stream=None) -> None:
     """What a sweep shows at its end."""
     from .report import summary_tables
 
-    say = lambda *text: print(*text, file=stream)  # noqa: E731
+    say = lambda *text: print(*text, file=stream or sys.stdout)  # noqa: E731
     if rows:
         say("\n" + summary_tables(rows))
         say(f"\nReport: {paths.markdown}")
         for figure in paths.figures:
             say(f"Figure: {figure}")
-        best = best_run(rows)
+        best = best_run(out, rows)
         if best:
-            say(f"\nLoad the best checkpoint:\n{how_to_load((out / best).resolve())}")
+            say(f"\nLoad the best checkpoint ({best}):\n{how_to_load((out / best).resolve())}")
     for failure in failures:
         say(f"\nFailed: {failure.run}\n{failure.last_lines}")

@@ -44,8 +44,8 @@ class Trainer:
 
     def run_to_the_end(self) -> None:
         self.checkpoints.resume()
-        self.journal = Journal(self.run, self.out, self.progress, self.accelerator, self.quiet)
         previous = self._catch_sigterm()
+        self.journal = Journal(self.run, self.out, self.progress, self.accelerator, self.quiet)
         try:
             while not self.progress.finished:
                 loss = self.step()

@@ -4,6 +4,7 @@ Data, schedule and learning rate are functions of (seed, step, process) alone, s
 optimizer, the random generators and a few counters, and a resumed run is bit-equal to a straight one.
 """
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -27,32 +28,28 @@ def train(
     on_step=None,
     quiet: bool | None = None,
     push: str | None = None,
+    private: bool = False,
 ) -> Path:
     """Train, validate, save and (unless told not to) evaluate; returns the run folder.
 
-    on_step(step): called after every optimizer step. push: a repository on the Hub that gets every checkpoint in the
-    background, as revisions, and the finished run at the end. Raises `Stopped` where the loss is no number or explodes,
-    a state can't be saved, or SIGTERM came (the state is saved first); `ValueError` for a folder that holds another run.
+    on_step(step): called after every optimizer step. push: a repository on the Hub (private: if it is new) that gets
+    every checkpoint in the background, as revisions, and the finished run at the end. Raises `Stopped` where the loss is
+    no number or explodes, a state can't be saved, or SIGTERM came (the state is saved first); `ValueError` for a folder
+    that holds another run.
     """
     out = Path(out)
     accelerator = _accelerator(run, out, tracker_names(run, quiet))
     if accelerator.is_main_process:
         claim_folder(run, out)
     accelerator.wait_for_everyone()
-    uploads = _background_push(push) if push and accelerator.is_main_process else None
-    try:
+    with _uploads(push if accelerator.is_main_process else None, private) as uploads:
         if not (out / "model.safetensors").is_file():
             Trainer(run, out, accelerator, on_step, quiet, uploads).run_to_the_end()
         if evaluate and not (out / "results.jsonl").is_file():
             save_evaluation(out, processes=accelerator)
         accelerator.wait_for_everyone()
-    finally:
-        if uploads:
-            uploads.wait()
-    if uploads and evaluate:
-        from .hub import push as push_run
-
-        push_run(out, push)
+        if uploads and evaluate:
+            uploads.run(out)
     return out
 
 
@@ -64,7 +61,10 @@ def _accelerator(run: RunConfig, out: Path, trackers: list[str]) -> Accelerator:
     return Accelerator(cpu=run.train.cpu, mixed_precision=precision, log_with=trackers or None, project_dir=out)
 
 
-def _background_push(repo_id: str):
+def _uploads(repo_id: str | None, private: bool):
+    """A context whose end waits for the uploads."""
+    if repo_id is None:
+        return contextlib.nullcontext()
     from .hub import BackgroundPush
 
-    return BackgroundPush(repo_id)
+    return BackgroundPush(repo_id, private=private)

@@ -1,0 +1,8 @@
+"""Train a run: the same as `posgen train`. On several processes: accelerate launch scripts/train.py run.yaml --out DIR"""
+
+import sys
+
+from hf_posgen.cli import main
+
+if __name__ == "__main__":
+    main(["train", *sys.argv[1:]])

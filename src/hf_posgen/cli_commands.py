@@ -1,0 +1,131 @@
+"""The commands that train and measure."""
+
+from pathlib import Path
+
+from .cli_lists import LISTS
+from .cli_parser import UsageError, names, parser_of, register, run_options, spec_options
+from .run_schema import COMPONENTS, model_fields
+from .run_tree import merge, nearest, override, read_yaml
+
+SPECS = ("task", *(f"model.{name}" for name in COMPONENTS))
+
+
+def train(arguments: list[str]) -> None:
+    """train one run from a YAML file; the same command goes on where it stopped"""
+    parser = parser_of(train, usage="posgen train [run.yaml] --out OUT [--KEY VALUE ...]")
+    parser.add_argument("run", nargs="?", help="run.yaml; options change it, wherever they stand")
+    parser.add_argument("--config", help="the same file, as an option")
+    parser.add_argument("--out", required=True, help="the run folder; an unfinished one goes on")
+    parser.add_argument("--push", metavar="OWNER/NAME", help="publish every checkpoint there in the background")
+    parser.add_argument("--private", action="store_true", help="make a new repository private")
+    parser.add_argument("--no-evaluate", action="store_true", help="train only")
+    run_options(parser)
+    rest, specs = spec_options(arguments, SPECS)
+    given = parser.parse_args(rest).as_dict()
+    tree = run_tree(given, specs)
+    register()
+    from .run_config import build_run
+    from .training import train as run_training
+
+    options = {"evaluate": not given["no_evaluate"], "push": given["push"], "private": given["private"]}
+    print(f"Run folder: {run_training(build_run(tree), given['out'], **options)}")
+
+
+def run_tree(given: dict, specs: list[tuple[str, str]]) -> dict:
+    """The run's file with the options laid over it, wherever they stood; a spec is refined and keeps its name."""
+    if given["run"] and given["config"]:
+        raise UsageError("the run is given twice: as an argument and as --config")
+    source = given["run"] or given["config"]
+    tree = read_yaml(source) if source else {}
+    changes = {key: given[key] for key in ("train", "evaluation", "model", "seed", "arm", "panel") if key in given}
+    tree = merge(tree, changes)
+    tree.setdefault("task", "fixed_offset")
+    model = tree.setdefault("model", {})
+    for name in COMPONENTS if isinstance(model, dict) else ():  # a hyper-parameter alone refines the default component
+        model.setdefault(name, model_fields()[name][1])
+    for key, text in specs:
+        tree = override(tree, key, text)
+    return tree
+
+
+def evaluate(arguments: list[str]) -> None:
+    """measure a run folder again"""
+    parser = parser_of(evaluate)
+    parser.add_argument("folder", help="a run folder")
+    parser.add_argument("--count", type=int, help="sequences per cell (default: the run's)")
+    parser.add_argument("--splits", nargs="+", type=names, help="which splits (default: the run's)")
+    given = parser.parse_args(arguments)
+    register()
+    from .evaluation import save_evaluation
+    from .report import summary_tables
+
+    splits = sum(given.splits, []) if given.splits else None
+    print(summary_tables(save_evaluation(given.folder, count=given.count, splits=splits)))
+
+
+def sweep(arguments: list[str]) -> None:
+    """train, evaluate and report many runs; what is done is kept"""
+    parser = parser_of(sweep)
+    parser.add_argument("sweep", help="a preset's name or a YAML file")
+    parser.add_argument("--out", required=True, help="the sweep's folder")
+    parser.add_argument("--workers", type=int, help="runs at a time here (default: one per GPU, else one per core)")
+    parser.add_argument("--executor", help="local (default), slurm or hf-jobs; --executor.KEY sets an option of it")
+    parser.add_argument("--dry-run", action="store_true", help="write each run.yaml and print the commands to run them")
+    rest, changes = spec_options(arguments, ("executor",))
+    given = parser.parse_args(rest)
+    spec = {}
+    for key, text in changes:
+        spec = override(spec, key, text)
+    spec = spec.get("executor", "local")
+    options = {"name": spec} if isinstance(spec, str) else {"name": "local"} | spec
+    if given.workers is not None:
+        options["workers"] = given.workers
+    register()
+    from .sweep import dry_run, print_outcome
+    from .sweep import sweep as run_sweep
+
+    if given.dry_run:
+        print("\n".join(dry_run(given.sweep, given.out)))
+        return
+    rows, paths, failures = run_sweep(given.sweep, given.out, executor=options.pop("name"), **options)
+    print_outcome(Path(given.out), rows, paths, failures)
+    if failures:
+        raise RuntimeError(f"{len(failures)} run{'s' if len(failures) > 1 else ''} of the sweep failed")
+
+
+def analyze(arguments: list[str]) -> None:
+    """say why a run holds or breaks: kernels, dilution, pinning, ..."""
+    parser = parser_of(analyze)
+    parser.add_argument("run", help="a run folder")
+    given = parser.parse_args(arguments)
+    register()
+    from .analysis import analyze as run_analysis
+
+    print(run_analysis(given.run))
+
+
+def report(arguments: list[str]) -> None:
+    """make a report from the rows of run or sweep folders"""
+    parser = parser_of(report)
+    parser.add_argument("folders", nargs="+", help="run or sweep folders")
+    parser.add_argument("-o", "--out", required=True, help="where to write it")
+    given = parser.parse_args(arguments)
+    from .report import collect_rows, summary_tables
+    from .report import report as make_report
+
+    rows = collect_rows(given.folders)
+    paths = make_report(rows, given.out)
+    print(f"{summary_tables(rows)}\n\nReport: {paths.markdown}")
+
+
+def show_list(arguments: list[str]) -> None:
+    """show what there is: encodings, tasks, presets, samplers, scales, mixers"""
+    parser = parser_of(show_list, "list")
+    parser.add_argument("what", help=", ".join(LISTS))
+    what = parser.parse_args(arguments).what
+    if what not in LISTS:
+        raise UsageError(f"there is no list of {what!r}{nearest(what, LISTS)}; allowed: {', '.join(LISTS)}")
+    register()
+    import pandas as pd
+
+    print(pd.DataFrame(LISTS[what]()).to_markdown(index=False, disable_numparse=True))
