@@ -202,20 +202,26 @@ def test_background_push_gets_every_state_and_the_run(tmp_path, monkeypatch):
     calls = []
 
     class Uploads:
-        def __init__(self, repo_id):
-            calls.append(repo_id)
+        def __init__(self, repo_id, private=False):
+            calls.append((repo_id, private))
 
         def checkpoint(self, folder, revision):
             assert (folder / "model.safetensors").is_file()
             calls.append(revision)
 
-        def wait(self):
+        def run(self, folder):
+            assert (folder / "results.jsonl").is_file()
+            calls.append(folder.name)
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
             calls.append("waited")
 
     monkeypatch.setattr("hf_posgen.hub.BackgroundPush", Uploads)
-    monkeypatch.setattr("hf_posgen.hub.push", lambda folder, repo_id: calls.append((folder.name, repo_id)))
-    train(small_run(), tmp_path / "run", quiet=True, push="me/x")
-    assert calls == ["me/x", "step-000005", "step-000010", "step-000012", "waited", ("run", "me/x")]
+    train(small_run(), tmp_path / "run", quiet=True, push="me/x", private=True)
+    assert calls == [("me/x", True), "step-000005", "step-000010", "step-000012", "run", "waited"]
 
 
 def test_launched_on_two_processes(tmp_path):

@@ -1,5 +1,6 @@
 """Points as jobs of a SLURM cluster, through submitit; the sweep's folder must lie on a disk that its nodes see."""
 
+import sys
 import time
 
 from tqdm.auto import tqdm
@@ -29,7 +30,10 @@ def run_on_slurm(
     executor = submitit.AutoExecutor(points[0].parent / "slurm", cluster=cluster)
     executor.update_parameters(**({"name": "posgen"} | parameters))
     with executor.batch():
-        jobs = [executor.submit(submitit.helpers.CommandFunction(point.command())) for point in points]
+        # By this Python: a job's path need not hold the environment's commands.
+        launch = [sys.executable, "-m", "accelerate.commands.launch"]
+        commands = [[*launch, *point.command()[2:]] for point in points]
+        jobs = [executor.submit(submitit.helpers.CommandFunction(command)) for command in commands]
     waiting, failures = dict(zip(points, jobs, strict=True)), []
     with tqdm(total=len(points), disable=quiet, desc="jobs") as bar:
         while waiting:
