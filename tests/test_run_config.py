@@ -108,3 +108,8 @@ def test_arm_names_say_what_is_special():
     layers = [{"name": "rope"}, {"name": "none"}]
     run = build_run({"model": {"position_encoding": layers, "logit_scale": "log_n", "position_sampler": "shifted"}})
     assert run.arm == arm_name(run.model) == "rope+none-shifted-log_n"
+
+
+def test_what_the_model_would_refuse_is_refused_before_a_folder_is_made():
+    with pytest.raises(ValueError, match="head_dim 65 .* rotates 65 channels"):
+        build_run({"model": {"hidden_size": 65, "num_attention_heads": 1}})

@@ -64,7 +64,7 @@ def data_push(arguments: list[str]) -> None:
 
 
 def convert(arguments: list[str]) -> None:
-    """take over a transformers checkpoint (GPT-2, Llama, GPT-NeoX, MPT, BLOOM, T5), or make a Llama of a RoPE run"""
+    """take over a transformers checkpoint (GPT-2, Llama, GPT-NeoX, MPT, BLOOM), or make a Llama of a RoPE run"""
     parser = parser_of(convert)
     parser.add_argument("source", help="a folder or a Hub id")
     parser.add_argument("out", help="where to write the converted checkpoint")

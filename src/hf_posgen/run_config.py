@@ -68,9 +68,12 @@ def section(name: str, cls, tree):
 
 
 def _complete_model(given: dict, task) -> dict:
-    """The model's fields with every effective value, components resolved."""
+    """The model's fields with every effective value, components resolved. It is built once without data, so that what
+    can't be is refused before a folder is made."""
+    import torch
+
     from .model.configuration_posgen import PosGenConfig
-    from .model.validation import complete_config
+    from .model.modeling_posgen import PosGenForCausalLM
 
     fields = model_fields()
     given = copy.deepcopy(known("model.", given, list(fields)))
@@ -83,7 +86,8 @@ def _complete_model(given: dict, task) -> dict:
         config = PosGenConfig(**given, **vocabulary(task))
     except Exception as error:  # strict's own errors have several lines, and a class of their own
         raise ValueError(f"model: {' '.join(str(error).split())}") from None
-    complete_config(config)
+    with torch.device("meta"):
+        PosGenForCausalLM(config)
     return {key: getattr(config, key) for key in fields}
 
 
