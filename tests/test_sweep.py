@@ -143,7 +143,7 @@ def test_a_worker_that_dies_is_replaced(tmp_path):
 
 def sweep_process(tmp_path, out):
     file = tmp_path / "sweep.yaml"
-    base = BASE | {"train": BASE["train"] | {"steps": 300, "validate_every": 0, "save_every": 0}}
+    base = BASE | {"train": BASE["train"] | {"steps": 600, "validate_every": 0, "save_every": 0}}
     file.write_text(yaml.safe_dump(small_sweep(base=base, seeds=[0])))
     command = [sys.executable, "-m", "hf_posgen", "sweep", str(file), "--out", str(out), "--workers", "2"]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
@@ -157,15 +157,18 @@ def wait_for(condition, seconds: float = 120.0):
 
 
 def test_interrupted_and_started_again(tmp_path):
-    """Ctrl-C saves every run's state; the same command resumes, and the runs equal those of a straight sweep."""
+    """A scheduler's SIGTERM, and then Ctrl-C, save every run's state; the same command resumes, and the runs equal straight
+    ones."""
     out = tmp_path / "out"
-    process = sweep_process(tmp_path, out)
-    wait_for(lambda: list(out.glob("study-*/train.jsonl")))
-    os.killpg(process.pid, signal.SIGINT)
-    _, error = process.communicate(timeout=120)
-    assert process.returncode == 130 and error.strip().splitlines()[-1].startswith("posgen: interrupted")
-    assert "Traceback" not in error
-    assert list(out.glob("study-*/state/step-*")) and not list(out.glob("study-*/model.safetensors"))
+    for interrupt in (lambda pid: os.kill(pid, signal.SIGTERM), lambda pid: os.killpg(pid, signal.SIGINT)):
+        before = {path: path.stat().st_mtime_ns for path in out.glob("study-*/train.jsonl")}
+        process = sweep_process(tmp_path, out)
+        wait_for(lambda: {path: path.stat().st_mtime_ns for path in out.glob("study-*/train.jsonl")} != before)  # noqa: B023
+        interrupt(process.pid)
+        _, error = process.communicate(timeout=120)
+        assert process.returncode == 130 and error.strip().splitlines()[-1].startswith("posgen: interrupted")
+        assert "Traceback" not in error
+        assert list(out.glob("study-*/state/step-*")) and len(list(out.glob("study-*/model.safetensors"))) < 2
     again = sweep_process(tmp_path, out)
     printed, error = again.communicate(timeout=300)
     assert again.returncode == 0, error

@@ -3,6 +3,7 @@
 import contextlib
 import multiprocessing
 import os
+import signal
 from multiprocessing.connection import wait
 
 from tqdm.auto import tqdm
@@ -28,7 +29,10 @@ def run_locally(
     waiting = sorted(points, key=lambda point: seconds_for(point.run))
     pool = [_Worker(slot) for slot in _slots(points, workers, threads)[: len(points)]]
     try:
-        with tqdm(total=100.0, disable=quiet, desc=f"{len(points)} runs", bar_format=BAR) as bar:
+        with (
+            _sigterm_as_interrupt(),
+            tqdm(total=100.0, disable=quiet, desc=f"{len(points)} runs", bar_format=BAR) as bar,
+        ):
             return _Dispatch(pool, waiting, bar).run()
     finally:
         for worker in pool:
@@ -136,6 +140,24 @@ class _Worker:
         self.process.join(60)
         if self.process.is_alive():
             self.process.kill()
+
+
+@contextlib.contextmanager
+def _sigterm_as_interrupt():
+    """So that a scheduler's signal lets the workers save too."""
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    try:
+        previous = signal.signal(signal.SIGTERM, interrupt)
+    except ValueError:  # not in the main thread
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, previous)
 
 
 @contextlib.contextmanager

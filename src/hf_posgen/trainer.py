@@ -97,6 +97,7 @@ class Trainer:
             loss += part.detach()
         loss = self.accelerator.reduce(loss, "sum")
         norm = self.accelerator.clip_grad_norm_(self.model.parameters(), self.train.clip or math.inf)
+        norm = norm.full_tensor() if hasattr(norm, "full_tensor") else norm  # sharded weights have a sharded norm
         self._refuse_to_explode(*torch.stack([loss, norm]).tolist())
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
@@ -120,7 +121,7 @@ class Trainer:
             self._validate()
         progress.finished |= step == train.steps
         if progress.finished or self.terminated or (train.save_every and step % train.save_every == 0):
-            self.checkpoints.save_state(self.plain)
+            self.checkpoints.save_state(self.model)
         if self.on_step:
             self.on_step(step)
         if self.terminated and not progress.finished:
@@ -135,7 +136,7 @@ class Trainer:
         if summary["token_accuracy"] > progress.best:
             progress.best, progress.validations_since_best = summary["token_accuracy"], 0
             if train.select == "best":
-                self.checkpoints.save_best(self.plain)
+                self.checkpoints.save_best(self.model)
         enough = train.stop_at is not None and summary["worst_token_accuracy"] >= train.stop_at
         progress.finished = enough or (0 < train.patience <= progress.validations_since_best)
 

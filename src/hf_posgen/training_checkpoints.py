@@ -42,9 +42,9 @@ class Checkpoints:
                 partial.mkdir(parents=True)
             self.accelerator.wait_for_everyone()
             self.accelerator.save_state(str(partial / "accelerate"))
-            self.accelerator.wait_for_everyone()
+            weights = self.accelerator.get_state_dict(model)  # gathered from all, where they are sharded
             if self.main:
-                self._save_model(model, partial / "model")
+                self._save_model(model, weights, partial / "model")
                 self.progress.write(partial)
                 publish(partial, final)
         except Exception as error:  # each library has an error of its own for a full disk
@@ -59,16 +59,17 @@ class Checkpoints:
         self.accelerator.wait_for_everyone()
 
     def save_best(self, model) -> None:
+        weights = self.accelerator.get_state_dict(model)
         if self.main:
             partial = self.states / f"best{PARTIAL}"
             shutil.rmtree(partial, ignore_errors=True)
-            self._save_model(model, partial)
+            self._save_model(model, weights, partial)
             publish(partial, self.states / "best")
 
-    def _save_model(self, model, folder: Path) -> None:
+    def _save_model(self, model, weights: dict, folder: Path) -> None:
         """A folder that `from_pretrained` opens anywhere: weights, config, code, tokenizer."""
         with without_bars():
-            model.save_pretrained(folder)
+            self.accelerator.unwrap_model(model).save_pretrained(folder, state_dict=weights)
         self.tokenizer.save_pretrained(folder)
 
     def publish_model(self) -> None:
