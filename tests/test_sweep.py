@@ -27,6 +27,9 @@ from .training_helpers import RUN, assert_same_run, small_run
 BASE = {key: RUN[key] for key in ("model", "task", "train", "evaluation")}
 
 
+UNSAVED = {"steps": 600, "validate_every": 0, "save_every": 0}
+
+
 def small_sweep(**panel) -> dict:
     arms = {"rope": {"model": {"position_encoding": "rope"}}, "none": {"model": {"position_encoding": "none"}}}
     return {"name": "small", "panels": {"study": {"base": BASE, "arms": arms, "seeds": [0, 1]} | panel}}
@@ -123,10 +126,7 @@ def test_a_failing_point_does_not_stop_the_others(tmp_path):
 
 def test_a_worker_that_dies_is_replaced(tmp_path):
     """As by the kernel when memory runs out; the next run gets a new process."""
-    mine = [
-        Point(small_run(seed=seed, train={"steps": 300, "validate_every": 0, "save_every": 0}), tmp_path)
-        for seed in (0, 1)
-    ]
+    mine = [Point(small_run(seed=seed, train=UNSAVED), tmp_path) for seed in (0, 1)]
 
     def kill_the_first():
         wait_for(lambda: list(tmp_path.glob("*/train.jsonl")))
@@ -143,7 +143,7 @@ def test_a_worker_that_dies_is_replaced(tmp_path):
 
 def sweep_process(tmp_path, out):
     file = tmp_path / "sweep.yaml"
-    base = BASE | {"train": BASE["train"] | {"steps": 600, "validate_every": 0, "save_every": 0}}
+    base = BASE | {"train": BASE["train"] | UNSAVED}
     file.write_text(yaml.safe_dump(small_sweep(base=base, seeds=[0])))
     command = [sys.executable, "-m", "hf_posgen", "sweep", str(file), "--out", str(out), "--workers", "2"]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
@@ -156,6 +156,23 @@ def wait_for(condition, seconds: float = 120.0):
         time.sleep(0.05)
 
 
+def test_a_signal_saves_every_run_and_each_goes_on(tmp_path):
+    mine = [Point(small_run(seed=seed, train=UNSAVED), tmp_path) for seed in (0, 1)]
+
+    def signal_when_training():
+        wait_for(lambda: list(tmp_path.glob("*/train.jsonl")))
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=signal_when_training).start()
+    with pytest.raises(KeyboardInterrupt):
+        run_locally(mine, workers=1, quiet=True)
+    (begun,) = (point for point in mine if point.folder.exists())
+    assert list((begun.folder / "state").glob("step-*")) and not begun.done
+    straight = train(begun.run, tmp_path / "straight", evaluate=False, quiet=True)
+    assert_same_run(train(begun.run, begun.folder, evaluate=False, quiet=True), straight)
+
+
+@pytest.mark.slow
 def test_interrupted_and_started_again(tmp_path):
     """A scheduler's SIGTERM, and then Ctrl-C, save every run's state; the same command resumes, and the runs equal straight
     ones."""
