@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 import torch
 
-from hf_posgen.evaluation import evaluate, fits, measure_cells, predict, save_evaluation, validate
+from hf_posgen.evaluation import evaluate, fits, save_evaluation
 from hf_posgen.files import read_rows
+from hf_posgen.measuring import measure_cells, predict, validate
 from hf_posgen.run_config import build_run
 from hf_posgen.tasks import Cell, build_task, examples
 from hf_posgen.training import build_model, train
@@ -31,17 +32,14 @@ class Oracle(torch.nn.Module):
         self.weight = torch.nn.Parameter(torch.zeros(1))
         self.seen = 0
 
-    def model(self, input_ids, use_cache):
+    def forward(self, input_ids, use_cache, logits_to_keep):
         answers = torch.zeros(*input_ids.shape, self.task.vocab_size)
         for row, tokens in enumerate(input_ids.tolist()):
             for place, answer in self.task.oracle(tokens).items():
                 guess = (answer + 1) % 2 if self.wrong(self.seen + row, place) else answer
                 answers[row, place - 1, guess] = 9.0
         self.seen += len(input_ids)
-        return type("Output", (), {"last_hidden_state": answers})
-
-    def lm_head(self, hidden):
-        return hidden
+        return type("Output", (), {"logits": answers[:, logits_to_keep]})
 
 
 @pytest.mark.parametrize("spec", [{"name": "fixed_offset"}, {"name": "fixed_offset", "query": "every"}, STREAM])

@@ -9,7 +9,7 @@ import torch
 from accelerate import Accelerator
 from accelerate.utils import set_seed
 
-from .evaluation import validate
+from .measuring import validate
 from .metrics.functional import IGNORE
 from .model.modeling_posgen import PosGenForCausalLM
 from .run_config import RunConfig, run_hash
