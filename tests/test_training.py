@@ -102,6 +102,14 @@ def test_a_folder_with_something_else_is_refused(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["thesis.tex"]
 
 
+def test_two_processes_do_not_train_in_one_folder(tmp_path):
+    def again(step):
+        with pytest.raises(ValueError, match="another process is training in"):
+            train(small_run(), tmp_path / "run", quiet=True)
+
+    train(small_run(), tmp_path / "run", evaluate=False, quiet=True, on_step=again)
+
+
 def test_arms_of_a_seed_share_the_weights_whose_shapes_agree():
     rope = build_model(small_run()).state_dict()
     learned = build_model(

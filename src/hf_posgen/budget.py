@@ -35,4 +35,4 @@ def seconds_for(run: RunConfig) -> float:
     cells = [cell for split in run.evaluation.splits for cell in task.splits().get(split) or ()]
     asked = sum(forward_flops(run.model, task.vocab_size, cell.length + task.slots()) for cell in cells)
     work = training_flops(run, tokens) + run.evaluation.count * asked
-    return micro_batches * (0.002 + 0.003 * layers) + work / 3e10
+    return micro_batches * (0.002 + 0.003 * layers) + work / 6e10

@@ -4,6 +4,7 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import sys
 from multiprocessing.connection import wait
 
 from tqdm.auto import tqdm
@@ -33,7 +34,7 @@ def run_locally(
             _sigterm_as_interrupt(),
             tqdm(total=100.0, disable=quiet, desc=f"{len(points)} runs", bar_format=BAR) as bar,
         ):
-            return _Dispatch(pool, waiting, bar).run()
+            return _Dispatch(pool, waiting, bar, say=bar.disable and not quiet).run()
     finally:
         for worker in pool:
             worker.stop()
@@ -62,10 +63,10 @@ def _gpus() -> list[str]:
 
 
 class _Dispatch:
-    """Hands points to workers and listens to them."""
+    """Hands points to workers and listens to them. say: a line for each point that ends, where no bar can be shown."""
 
-    def __init__(self, pool: list["_Worker"], waiting: list[Point], bar: tqdm):
-        self.pool, self.waiting, self.bar, self.failures = pool, waiting, bar, []
+    def __init__(self, pool: list["_Worker"], waiting: list[Point], bar: tqdm, say: bool):
+        self.pool, self.waiting, self.bar, self.say, self.failures = pool, waiting, bar, say, []
         self.count, self.done = len(waiting), 0
         self.seconds = {point.name: seconds_for(point.run) for point in waiting}
         self.told = dict.fromkeys(self.seconds, 0.0)
@@ -93,6 +94,8 @@ class _Dispatch:
         self.done += 1
         if kind == "failed":
             self.failures.append(Failure(point.name, content))
+        if self.say:
+            print(f"{self.done} of {self.count} runs: {point.name} {kind}", file=sys.stderr, flush=True)
         worker.give(self.waiting.pop() if self.waiting else None)
 
     def _progress(self, point: Point, share: float) -> None:

@@ -15,7 +15,7 @@ from .evaluation import save_evaluation
 from .run_config import RunConfig
 from .trainer import Trainer
 from .training_log import tracker_names
-from .training_setup import Stopped, Terminated, build_model, claim_folder, learning_rate
+from .training_setup import Stopped, Terminated, build_model, claim_folder, learning_rate, locked
 
 __all__ = ["Stopped", "Terminated", "Trainer", "build_model", "learning_rate", "train"]
 
@@ -39,10 +39,11 @@ def train(
     """
     out = Path(out)
     accelerator = _accelerator(run, out, tracker_names(run, quiet))
-    if accelerator.is_main_process:
+    main = accelerator.is_main_process
+    if main:
         claim_folder(run, out)
     accelerator.wait_for_everyone()
-    with _uploads(push if accelerator.is_main_process else None, private) as uploads:
+    with locked(out) if main else contextlib.nullcontext(), _uploads(push if main else None, private) as uploads:
         if not (out / "model.safetensors").is_file():
             Trainer(run, out, accelerator, on_step, quiet, uploads).run_to_the_end()
         if evaluate and not (out / "results.jsonl").is_file():

@@ -1,5 +1,6 @@
 """How a run begins: its folder, its model, and its learning rate."""
 
+import contextlib
 import math
 import zlib
 from pathlib import Path
@@ -12,6 +13,11 @@ from .model.configuration_posgen import PosGenConfig
 from .model.modeling_posgen import PosGenForCausalLM
 from .run_config import RunConfig, identity, to_tree, vocabulary
 from .tasks import build_task
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
 
 
 class Stopped(RuntimeError):
@@ -57,6 +63,18 @@ def claim_folder(run: RunConfig, out: Path) -> None:
     elif any(out.iterdir()):
         raise ValueError(f"{out} is not empty and holds no run: choose another folder")
     write_text(file, yaml.safe_dump(tree, sort_keys=False))
+
+
+@contextlib.contextmanager
+def locked(out: Path):
+    """While one process trains here no other may. The lock ends with its holder, however that ends. Raises `ValueError`."""
+    with (out / ".lock").open("a") as file:
+        try:
+            if fcntl:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise ValueError(f"another process is training in {out}: wait for it, or choose another folder") from None
+        yield
 
 
 def _difference(there, here, path: str = "") -> str:
