@@ -183,6 +183,16 @@ def test_bf16_trains_and_keeps_float32_weights(tmp_path):
     assert all(math.isfinite(line["loss"]) for line in curve(out) if "loss" in line)
 
 
+@pytest.mark.slow
+def test_compiled_training_is_the_same(tmp_path):
+    plain = train(small_run(**PLAIN), tmp_path / "plain", evaluate=False, quiet=True)
+    run = small_run(**PLAIN, train={"compile": True})
+    compiled = train(run, tmp_path / "compiled", evaluate=False, quiet=True)
+    for mine, theirs in zip(curve(compiled), curve(plain), strict=True):
+        if "loss" in mine:
+            assert mine["loss"] == pytest.approx(theirs["loss"], abs=1e-4)
+
+
 def test_quiet_where_there_is_no_terminal(tmp_path, capfd):
     train(small_run(train={"steps": 3}), tmp_path / "run", evaluate=False)
     printed = capfd.readouterr()
