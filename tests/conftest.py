@@ -23,10 +23,21 @@ TINY_RUN = {
 }
 
 
+def _contents(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
 @pytest.fixture(scope="session")
 def finished_run(tmp_path_factory):
-    """A run folder of a few steps: everything in it is real, except that it learned next to nothing."""
+    """A run folder of a few steps: everything in it is real, except that it learned next to nothing.
+
+    All tests of a process share it, so none may write into it (take a copy): that is checked at the end."""
     from hf_posgen.run_config import build_run
     from hf_posgen.training import train
 
-    return train(build_run(TINY_RUN), tmp_path_factory.mktemp("runs") / "rope-seed0", quiet=True)
+    folder = train(build_run(TINY_RUN), tmp_path_factory.mktemp("runs") / "rope-seed0", quiet=True)
+    before = _contents(folder)
+    yield folder
+    after = _contents(folder)
+    changed = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
+    assert not changed, f"a test wrote into the shared run folder: {', '.join(changed)}"
