@@ -1,7 +1,14 @@
 """Fixtures that several files share."""
 
-import pytest
-import torch
+import os
+
+# The tests bring their own Hub and tokens: what a user's shell says of the real one must not reach them, and the client
+# reads it when it is first imported.
+for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE", "HF_ENDPOINT", "HF_TOKEN"):
+    os.environ.pop(name, None)
+
+import pytest  # noqa: E402
+import torch  # noqa: E402
 
 torch.set_num_threads(1)
 
