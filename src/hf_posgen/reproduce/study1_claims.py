@@ -189,17 +189,18 @@ def dilution(runs: list[Run]) -> Verdict:
 
 
 def linear(runs: list[Run]) -> Verdict:
-    arms = {"geometric grid": "rope-linear", "linear grid": "rope-lineargrid-linear"}
+    arms = {"geometric grid": "rope-linear", "linear grid to π": "rope-fullband-linear"}
     parts = {name: part(of(runs, "linear", arm), no_better_than_counts) for name, arm in arms.items()}
     verdict, why = combine(parts)
-    every = [("linear", arm) for arm in (*arms.values(), "learned-linear", "rope-linear-elu1")]
+    others = ("rope-lineargrid-linear", "rope-fullband", "learned-linear", "rope-linear-elu1")
+    every = [("linear", arm) for arm in (*arms.values(), *others)]
     return Verdict(
         "1.5",
         "With linear attention training selects a min-norm interpolant that does not extrapolate.",
         f"fit, and at {LONG} at most bag of words + {ABOVE_BAG_OF_WORDS}, on both frequency grids; one: partly",
         verdict,
         why,
-        accuracies(runs, every) | {"min_norm": _interpolants(runs, arms)},
+        accuracies(runs, every, (16, 17, 24, LONG, 128, 256)) | {"min_norm": _interpolants(runs, arms)},
     )
 
 

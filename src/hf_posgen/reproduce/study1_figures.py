@@ -19,6 +19,7 @@ def figures(runs: list[Run], out: Path) -> list[Path]:
         ("study1_pinning", "offset3", "learned", "pinning", pinning),
         ("study1_pinning_init1", "offset3", "learned-init1", "pinning", pinning),
         ("study1_min_norm", "linear", "rope-linear", "min_norm", min_norm),
+        ("study1_min_norm_fullband", "linear", "rope-fullband-linear", "min_norm", min_norm),
     )
     for name, panel, arm, analysis, module in singles:
         found = [
