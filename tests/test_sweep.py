@@ -14,7 +14,7 @@ import yaml
 from accelerate import Accelerator
 
 from hf_posgen.executor_hf_jobs import repo_name, run_on_hf_jobs
-from hf_posgen.executor_local import run_locally
+from hf_posgen.executor_local import queue, run_locally
 from hf_posgen.files import read_rows, write_rows
 from hf_posgen.run_config import build_run
 from hf_posgen.sweep import arms_of, best_run, dry_run, points, presets, read_sweep, sweep
@@ -112,6 +112,13 @@ def test_pairs_share_data_and_weights(tmp_path):
         trainer = Trainer(run, tmp_path, Accelerator(cpu=True), quiet=True)
         first[run.arm, run.seed] = trainer.batches(0)[0][0].tolist()
     assert first["rope", 0] == first["none", 0] != first["rope", 1]
+
+
+def test_a_seed_is_finished_before_the_next_begins(tmp_path):
+    long = RUN["train"] | {"steps": 10 * RUN["train"]["steps"]}
+    mine = [Point(small_run(seed=seed, train=train), tmp_path) for train in (RUN["train"], long) for seed in (0, 1)]
+    taken = [(point.run.seed, point.run.train.steps == long["steps"]) for point in reversed(queue(mine))]
+    assert taken == [(0, True), (0, False), (1, True), (1, False)]
 
 
 def test_a_failing_point_does_not_stop_the_others(tmp_path):

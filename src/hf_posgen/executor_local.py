@@ -19,15 +19,16 @@ BAR = "{desc} |{bar:28}| {percentage:3.0f} % [{elapsed} < {remaining}] {postfix}
 def run_locally(
     points: list[Point], *, workers: int | None = None, threads: int = 1, quiet: bool | None = None
 ) -> list[Failure]:
-    """The costliest points first, `threads` cores for each worker (small models are slower on two). A point that fails, or
-    a worker that dies, doesn't stop the others; an interruption saves every run's state first. Raises `ValueError` for
-    fewer than one worker or thread."""
+    """One seed after another, so that what an interrupted sweep leaves is paired; the costliest points of a seed first.
+    `threads` cores for each worker (small models are slower on two). A point that fails, or a worker that dies, doesn't
+    stop the others; an interruption saves every run's state first. Raises `ValueError` for fewer than one worker or
+    thread."""
     for name, value in (("workers", workers), ("threads", threads)):
         if value is not None and (type(value) is not int or value < 1):
             raise ValueError(f"{name} is {value!r}; it must be a whole number of at least 1")
     if not points:
         return []
-    waiting = sorted(points, key=lambda point: seconds_for(point.run))
+    waiting = queue(points)
     pool = [_Worker(slot) for slot in _slots(points, workers, threads)[: len(points)]]
     try:
         with (
@@ -38,6 +39,11 @@ def run_locally(
     finally:
         for worker in pool:
             worker.stop()
+
+
+def queue(points: list[Point]) -> list[Point]:
+    """The order in which points are taken, from the end: the lowest seed's first, and of a seed's the costliest."""
+    return sorted(points, key=lambda point: (-point.run.seed, seconds_for(point.run)))
 
 
 def _slots(points: list[Point], workers: int | None, threads: int) -> list[Slot]:
