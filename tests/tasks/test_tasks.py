@@ -192,6 +192,11 @@ def test_resolve_completes_and_is_stable(name, config):
     assert hash(build_task(spec)) == hash(build_task(config_spec(name, config)))
 
 
+def test_a_spec_may_name_the_configuration_that_it_changes():
+    named = {"name": "delay_copy", "config": "full_0_5", "bos": True}
+    assert resolve_task(named) == resolve_task(config_spec("delay_copy", "full_0_5", bos=True))
+
+
 def test_training_draws_each_cell():
     task = build_task("fixed_offset")
     drawn = [train_cell(task, 0, step) for step in range(1300)]
@@ -231,6 +236,8 @@ def test_training_draws_each_cell():
         ({"name": "linear_rnn_delay", "delay": 16}, ["delay 16", "min_length 16"]),
         ({"name": "linear_rnn_delay", "bos": True}, ["bos", "allowed"]),
         ({"name": "irregular_echo", "lag_max": 64}, ["lag_max 64", "window 64"]),
+        ({"name": "delay_copy", "config": "full_0_6"}, ["full_0_6", "did you mean 'full_0_"]),
+        ({"name": "delay_copy", "config": ["full_0_5"]}, ["configuration", "full_0_5"]),
         ({"offset": 3}, ["name"]),
         (7, ["7"]),
     ],

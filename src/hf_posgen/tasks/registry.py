@@ -33,7 +33,7 @@ TASKS: dict[str, type[Task]] = {
 
 
 def build_task(spec: str | dict | Task) -> Task:
-    """A task from a name or {"name": ..., **parameters}.
+    """A task from a name or {"name": ..., **parameters}; a `config` among them names the configuration they change.
 
     Raises `ValueError` for an unknown name or parameter, a value of the wrong type, and parameters that can't be.
     """
@@ -45,6 +45,8 @@ def build_task(spec: str | dict | Task) -> Task:
     if name not in TASKS:
         raise unknown("task", name, TASKS)
     given = {} if isinstance(spec, str) else {key: value for key, value in spec.items() if key != "name"}
+    if "config" in given:
+        return build_task(config_spec(name, **given))
     allowed = [field.name for field in dataclasses.fields(TASKS[name])]
     for key in given:
         if key not in allowed:
@@ -65,7 +67,7 @@ def config_spec(name: str, config: str | None = None, **parameters) -> dict:
         raise unknown("task", name, TASKS)
     configs = CONFIGS[name]
     config = next(iter(configs)) if config is None else config
-    if config not in configs:
+    if config not in list(configs):
         raise unknown(f"configuration of task {name!r}", config, configs)
     return {"name": name} | configs[config] | parameters
 
