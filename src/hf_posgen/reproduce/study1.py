@@ -12,8 +12,9 @@ from tqdm.auto import tqdm
 
 from ..analysis import ANALYSES, analyze
 from ..files import write_text
-from ..sweep import read_sweep, sweep
+from ..sweep import read_sweep
 from .evidence import Run, Verdict, collect, of, summary
+from .outcome import cell, markdown, part_of, trained
 from .study1_claims import judge
 
 # What each panel's runs are analysed for; the first seed of every arm is analysed for everything, with figures.
@@ -41,31 +42,12 @@ def reproduce(
     """
     out, tree = Path(out), read_sweep("study1")
     tree["panels"] = part_of(tree["panels"], seeds, panels, arms)
-    rows, _, failures = sweep(tree, out, workers=workers, quiet=quiet)
-    if failures:
-        raise RuntimeError(f"{len(failures)} runs failed, the first: {failures[0].run}: {failures[0].last_lines}")
+    rows = trained(tree, out, workers, quiet)
     _analyze_all(collect(rows, out), workers or os.cpu_count() or 1, quiet)
     runs = collect(rows, out)
     verdicts = judge(runs)
     write_outcome(out, runs, verdicts)
     return verdicts
-
-
-def part_of(tree: dict, seeds: int | None, panels, arms) -> dict:
-    """The panels of a sweep cut to some seeds, panels and arms."""
-    from ..tasks.registry import unknown
-
-    known = {arm for part in tree.values() for arm in part["arms"]}
-    for kind, given, allowed in (("panel", panels, tree), ("arm", arms, known)):
-        for name in given or ():
-            if name not in allowed:
-                raise unknown(kind, name, allowed)
-    out = {}
-    for name, part in tree.items():
-        mine = {arm: changes for arm, changes in part["arms"].items() if not arms or arm in arms}
-        if mine and (not panels or name in panels):
-            out[name] = part | {"arms": mine, "seeds": part["seeds"][: seeds or None]}
-    return out
 
 
 def wanted(run: Run) -> tuple[str, ...]:
@@ -112,7 +94,7 @@ def write_outcome(out: Path, runs: list[Run], verdicts: list[Verdict]) -> None:
     content = {"verdicts": [asdict(v) for v in verdicts], "learned_table_by_hand": by_hand}
     write_text(out / "verdicts.json", json.dumps(content, indent=1) + "\n")
     write_text(out / "results.md", "# Study 1: accuracy by length\n\n" + table(runs, by_hand) + "\n")
-    write_text(out / "verdicts.md", markdown(verdicts, made))
+    write_text(out / "verdicts.md", markdown("Study 1: verdicts", HOW, verdicts, made))
 
 
 LENGTHS = (16, 17, 24, 48, 128, 512, 1024)
@@ -142,35 +124,6 @@ def table(runs: list[Run], by_hand: dict[int, float]) -> str:
         | {str(n): f"{counts[n]:.2f}" if n in counts else "" for n in LENGTHS}
     )
     return pd.DataFrame(lines).to_markdown(index=False)
-
-
-def cell(found: dict) -> str:
-    if found["mean"] is None:
-        return ""
-    interval = "" if found["low"] is None else f" [{max(0, found['low']):.2f}, {min(1, found['high']):.2f}]"
-    return f"{found['mean']:.2f}{interval}"
-
-
-def markdown(verdicts: list[Verdict], figures: list[Path]) -> str:
-    lines = ["# Study 1: verdicts", "", HOW, ""]
-    lines.append(
-        pd.DataFrame(
-            [{"claim": v.claim, "said": v.said, "verdict": f"**{v.verdict}**", "why": v.why} for v in verdicts]
-        ).to_markdown(index=False)
-    )
-    for verdict in verdicts:
-        lines += [
-            "",
-            f"## {verdict.claim}: {verdict.verdict}",
-            "",
-            verdict.said,
-            "",
-            f"Threshold: {verdict.threshold}.",
-            "",
-        ]
-        lines += ["```json", json.dumps(verdict.numbers, indent=1), "```"]
-    lines += [""] + [f"![{path.stem}](figures/{path.name})" for path in figures]
-    return "\n".join(lines) + "\n"
 
 
 HOW = """\
