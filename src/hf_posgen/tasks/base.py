@@ -6,6 +6,7 @@ Shape suffixes: N sequences, T places of a sequence (with the anchor token and a
 
 import dataclasses
 import typing
+import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -18,7 +19,7 @@ from .parameters import typed
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """A synthetic task: its fields are its parameters, all of them effective.
+    """A task: its fields are its parameters, all of them effective.
 
     Raises `ValueError` for a parameter of the wrong type, parameters that can't be together, and an evaluation cell
     that training sees.
@@ -26,7 +27,8 @@ class Task:
 
     name = ""
     continuous = False  # real-valued: no vocabulary
-    columns = ("input_ids", "labels")  # what a data set calls the two arrays of `sample`
+    natural = False  # text that somebody wrote: scored in perplexity, by position too
+    columns = ("input_ids", "labels")  # the arrays of `sample`, as a data set and the model's forward call them
     version = 1  # of the generator: raise it with every change of what `sample` returns
     answer_slots = 0  # places after the last one of `length`, which only carry a label
 
@@ -60,9 +62,20 @@ class Task:
     def parameters(self) -> dict:
         return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
 
-    def sample(self, rng: np.random.Generator, count: int, cell: Cell) -> tuple[np.ndarray, np.ndarray]:
-        """`count` sequences of one cell, and what is asked of them. Raises `ValueError` for a cell that can't be."""
+    def sample(self, rng: np.random.Generator, count: int, cell: Cell) -> tuple[np.ndarray, ...]:
+        """`count` sequences of one cell, what is asked of them, and what else `columns` names. Raises `ValueError` for a
+        cell that can't be."""
         raise NotImplementedError
+
+    def block(self, seed: int, split: str, cell: Cell, number: int, size: int) -> tuple[np.ndarray, ...]:
+        """Examples `number` * `size` of a cell and those after it, `size` of them: a sample from a generator of its own."""
+        distance = 0 if cell.distance is None else cell.distance + 1
+        key = [seed, zlib.crc32(split.encode()), cell.length, distance, number]
+        return self.sample(np.random.Generator(np.random.SFC64(key)), size, cell)
+
+    def available(self, split: str, cell: Cell, count: int) -> int:
+        """How many of `count` different examples of a cell there are: what is generated never ends."""
+        return count
 
     def check_cell(self, cell: Cell) -> None:
         """`ValueError` for a cell that can't be sampled."""

@@ -1,7 +1,6 @@
 """Example i of a cell, whoever asks: the same in every batch, process, shard and stream."""
 
 import hashlib
-import zlib
 from functools import lru_cache
 
 import numpy as np
@@ -21,24 +20,21 @@ def block_size(length: int) -> int:
     return min(256, max(16, BLOCK_TOKENS // length))
 
 
-def examples(task: Task, seed: int, split: str, cell: Cell, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
-    """Examples start..stop-1 of a cell: tokens and labels (N, T). A function of (task, seed, split, cell, i) alone."""
+def examples(task: Task, seed: int, split: str, cell: Cell, start: int, stop: int) -> tuple[np.ndarray, ...]:
+    """Examples start..stop-1 of a cell: tokens, labels (N, T) and what else the task's `columns` name. A function of
+    (task, seed, split, cell, i) alone."""
     if not 0 <= start < stop:
         raise ValueError(f"examples {start} to {stop}: they must satisfy 0 <= start < stop")
     size = block_size(cell.length)
     blocks = [_block(task, task.version, seed, split, cell, b) for b in range(start // size, -(-stop // size))]
     first = start // size * size
-    parts = (np.concatenate([block[part] for block in blocks])[start - first : stop - first] for part in (0, 1))
-    tokens, labels = parts
-    return tokens, labels
+    return tuple(np.concatenate(parts)[start - first : stop - first] for parts in zip(*blocks, strict=True))
 
 
 @lru_cache(maxsize=16)
-def _block(task: Task, version: int, seed: int, split: str, cell: Cell, block: int) -> tuple[np.ndarray, np.ndarray]:
+def _block(task: Task, version: int, seed: int, split: str, cell: Cell, block: int) -> tuple[np.ndarray, ...]:
     """One block. The latest are kept: steps that follow each other read the same block of the same cell."""
-    distance = 0 if cell.distance is None else cell.distance + 1
-    key = [seed, zlib.crc32(split.encode()), cell.length, distance, block]
-    return task.sample(np.random.Generator(np.random.SFC64(key)), block_size(cell.length), cell)
+    return task.block(seed, split, cell, block, block_size(cell.length))
 
 
 def train_cell(task: Task, seed: int, step: int) -> Cell:

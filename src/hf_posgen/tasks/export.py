@@ -13,8 +13,7 @@ from .builder import check_sizes
 from .card import Written, dataset_card, planned
 from .configs import CONFIGS
 from .duplicates import count_duplicates
-from .parameters import unknown
-from .registry import TASKS, build_task, config_name, config_spec
+from .registry import build_task, config_name, config_spec, generated
 from .tables import arrow_table, features, pieces
 
 SHARD_TOKENS = 20_000_000
@@ -72,11 +71,11 @@ def _chosen(task: str | dict | Task, configs: list[str] | None) -> dict[str, Tas
     """{configuration: task}."""
     if not isinstance(task, str):
         built = build_task(task)
+        generated(built.name)
         if configs is not None:
             raise ValueError("configurations belong to a task given by its name, not by a spec")
         return {config_name(built): built}
-    if task not in TASKS:
-        raise unknown("task", task, TASKS)
+    generated(task)
     return {config: build_task(config_spec(task, config)) for config in configs or CONFIGS[task]}
 
 

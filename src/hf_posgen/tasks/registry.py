@@ -16,6 +16,7 @@ from .multi_query_recall import MultiQueryRecall
 from .parameters import unknown
 from .selective_copying import SelectiveCopying
 from .string_copy import RepeatCopy, StrideCopy, UniqueCopy
+from .text import Text
 
 TASKS: dict[str, type[Task]] = {
     "fixed_offset": FixedOffset,
@@ -30,6 +31,7 @@ TASKS: dict[str, type[Task]] = {
     "linear_rnn_delay": LinearRNNDelay,
     "irregular_echo": IrregularEcho,
 }
+OWN = {"text": Text}  # on the user's data: no named configurations, and nothing to load or export
 
 
 def build_task(spec: str | dict | Task) -> Task:
@@ -42,16 +44,17 @@ def build_task(spec: str | dict | Task) -> Task:
     name = spec.get("name") if isinstance(spec, dict) else spec
     if not isinstance(name, str):
         raise ValueError(f"a task is a name or a dict with a 'name', not {spec!r}")
-    if name not in TASKS:
-        raise unknown("task", name, TASKS)
+    classes = TASKS | OWN
+    if name not in classes:
+        raise unknown("task", name, classes)
     given = {} if isinstance(spec, str) else {key: value for key, value in spec.items() if key != "name"}
-    if "config" in given:
+    if "config" in given and name in TASKS:
         return build_task(config_spec(name, **given))
-    allowed = [field.name for field in dataclasses.fields(TASKS[name])]
+    allowed = [field.name for field in dataclasses.fields(classes[name])]
     for key in given:
         if key not in allowed:
             raise unknown(f"parameter of task {name!r}", key, allowed)
-    return TASKS[name](**given)
+    return classes[name](**given)
 
 
 def resolve_task(spec: str | dict | Task) -> dict:
@@ -61,10 +64,17 @@ def resolve_task(spec: str | dict | Task) -> dict:
     return {"name": task.name} | plain
 
 
-def config_spec(name: str, config: str | None = None, **parameters) -> dict:
-    """The spec of a named configuration (None: the first), with some parameters changed."""
+def generated(name: str) -> None:
+    """`ValueError` unless a task of this name can be loaded and exported."""
+    if name in OWN:
+        raise ValueError(f"task {name!r} is your own data: train on it; datasets.load_dataset opens it")
     if name not in TASKS:
         raise unknown("task", name, TASKS)
+
+
+def config_spec(name: str, config: str | None = None, **parameters) -> dict:
+    """The spec of a named configuration (None: the first), with some parameters changed."""
+    generated(name)
     configs = CONFIGS[name]
     config = next(iter(configs)) if config is None else config
     if config not in list(configs):

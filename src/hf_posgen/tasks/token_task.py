@@ -59,15 +59,17 @@ class TokenTask(Task):
         """No sequence of these tasks ends by itself."""
         return None
 
-    def sample(self, rng: np.random.Generator, count: int, cell: Cell) -> tuple[np.ndarray, np.ndarray]:
+    def sample(self, rng: np.random.Generator, count: int, cell: Cell) -> tuple[np.ndarray, ...]:
         self.check_cell(cell)
-        tokens, labels = self.draw(rng, count, cell)
-        if not self.bos:
-            return tokens, labels
-        anchor = np.full((count, 1), self.bos_token_id)
-        return np.hstack([anchor, tokens]), np.hstack([np.full_like(anchor, IGNORE), labels])
+        return self.anchored(self.draw(rng, count, cell))
 
-    def draw(self, rng: np.random.Generator, count: int, cell: Cell) -> tuple[np.ndarray, np.ndarray]:
+    def anchored(self, parts: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
+        """Tokens, labels and positions, with the anchor token before them where the task has one."""
+        front = (self.bos_token_id, IGNORE, 0)[: len(parts)]
+        add = lambda part, value: np.pad(part, ((0, 0), (1, 0)), constant_values=value)  # noqa: E731
+        return tuple(map(add, parts, front)) if self.bos else parts
+
+    def draw(self, rng: np.random.Generator, count: int, cell: Cell) -> tuple[np.ndarray, ...]:
         """`sample` without the anchor token."""
         raise NotImplementedError
 

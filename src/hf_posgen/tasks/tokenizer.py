@@ -1,4 +1,4 @@
-"""A task's symbols as a tokenizer that `AutoTokenizer` opens."""
+"""A task's tokenizer, for `AutoTokenizer` to open: its symbols, or what made tokens of the user's text."""
 
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
@@ -9,6 +9,8 @@ from .token_task import TokenTask
 
 def task_tokenizer(task: TokenTask):
     """One token per symbol, written with spaces between: "3 7 [C] 12". Decoding gives the same text back."""
+    if task.natural:
+        return task.corpus.tokenizer
     from transformers import PreTrainedTokenizerFast  # heavy: only who saves a tokenizer pays
 
     vocabulary = {name: i for i, name in enumerate(task.vocabulary)}

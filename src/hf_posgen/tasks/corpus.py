@@ -1,0 +1,213 @@
+"""A text corpus as three streams of tokens, on disk: opened by `datasets`, cut into splits, tokenized once."""
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from .parameters import unknown
+
+BUILDERS = {".json": "json", ".jsonl": "json", ".csv": "csv", ".parquet": "parquet"}  # any other file is text
+SPLITS = ("train", "validation", "test")
+HELD_OUT = {"validation": "train[90%:95%]", "test": "train[95%:]"}  # where a corpus brings no such split
+
+
+class Stream:
+    """The tokens of a split's documents, one document after the other; memory-mapped."""
+
+    def __init__(self, documents):
+        lists = [chunk for chunk in documents.data.column("input_ids").chunks if len(chunk)]
+        self.tokens = pa.chunked_array([chunk.flatten() for chunk in lists])
+        lengths = np.concatenate([chunk.value_lengths().to_numpy() for chunk in lists]).astype(np.int64)
+        self.starts = np.cumsum(lengths) - lengths  # of each document
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def read(self, starts_N: np.ndarray, length: int) -> np.ndarray:
+        """(N, length): the tokens from each start on."""
+        rows = [self.tokens.slice(start, length).to_numpy() for start in starts_N.tolist()]
+        return np.stack(rows).astype(np.int64)
+
+    def index_in_document(self, starts_N: np.ndarray, length: int) -> np.ndarray:
+        """(N, length): how far each token stands from the beginning of its document, or of the window that cuts it."""
+        places = starts_N[:, None] + np.arange(length)
+        begin = self.starts[np.searchsorted(self.starts, places, side="right") - 1]
+        return places - np.maximum(begin, starts_N[:, None])
+
+    def counts(self, size: int) -> np.ndarray:
+        """(size,): how often each token id occurs."""
+        return sum(np.bincount(chunk.to_numpy(), minlength=size) for chunk in self.tokens.chunks)
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """The streams by split, what makes text of them, and a fingerprint of it all."""
+
+    streams: dict[str, Stream]
+    tokenizer: object
+    fingerprint: str
+
+    @cached_property
+    def frequencies(self) -> np.ndarray:
+        """(V,): each token's share of the training text, every count raised by one."""
+        counts = self.streams["train"].counts(len(self.tokenizer)) + 1
+        return counts / counts.sum()
+
+
+def plan_splits(builder, asked: dict[str, str | None]) -> dict[str, str]:
+    """{split: an expression of `datasets`, such as "train[90%:95%]"}: the corpus's own splits, else the end of its train.
+
+    Raises `ValueError` for a split that isn't there, and for two that share documents.
+    """
+    import datasets
+
+    sizes = {name: info.num_examples for name, info in builder.info.splits.items()}
+    base = asked["train"]
+    if base is None:
+        base = "train" if {"validation", "test"} <= set(sizes) else _without_held_out(sizes)
+    out = {"train": base}
+    for split, rest in HELD_OUT.items():
+        out[split] = asked[split] or (split if split in sizes else rest)
+    ranges = {}
+    for split, expression in out.items():
+        try:
+            ranges[split] = datasets.ReadInstruction.from_spec(expression).to_absolute(sizes)
+        except (ValueError, AssertionError) as error:
+            reason = " ".join(str(error).split())
+            raise ValueError(f"{split}_split is {expression!r} ({reason}); there are: {', '.join(sizes)}") from None
+        if not sum(one.to - one.from_ for one in ranges[split]):
+            raise ValueError(f"{split}_split {expression!r} holds no document of {sizes}: choose another")
+    for a, b in (("train", "validation"), ("train", "test"), ("validation", "test")):
+        if any(_overlap(one, other) for one in ranges[a] for other in ranges[b]):
+            raise ValueError(f"{a}_split {out[a]!r} and {b}_split {out[b]!r} share documents: choose others")
+    return out
+
+
+def _without_held_out(sizes: dict) -> str:
+    """What is left of train when its end is held out for the splits that the corpus doesn't bring."""
+    return "train[:95%]" if "validation" in sizes else "train[:90%]"
+
+
+def _overlap(one, other) -> bool:
+    return one.splitname == other.splitname and max(one.from_, other.from_) < min(one.to, other.to)
+
+
+@lru_cache(maxsize=4)
+def load_corpus(dataset: str, config, data_files, sample_by: str, column: str, tokenizer: str, splits: tuple) -> Corpus:
+    """The corpus that a text task names; `splits` are the expressions of train, validation and test.
+
+    Raises `ValueError`, one sentence each, for what can't be opened, read or tokenized.
+    """
+    import datasets
+
+    builder = prepared(dataset, config, data_files, sample_by)
+    mine = load_tokenizer(tokenizer)
+    streams = {}
+    for split, expression in zip(SPLITS, splits, strict=True):
+        documents = builder.as_dataset(split=expression)
+        if not isinstance(documents.features.get(column), datasets.Value) or (
+            documents.features[column].dtype not in ("string", "large_string")
+        ):
+            raise unknown(f"text column of {dataset}:", column, _text_columns(documents))
+        tokens = _tokenized(documents, column, mine)
+        if len(tokens) == 0:
+            raise ValueError(f"{dataset}: split {expression!r} holds no text in column {column!r}")
+        streams[split] = Stream(tokens)
+    return Corpus(streams, mine, _fingerprint(streams))
+
+
+@lru_cache(maxsize=4)
+def prepared(dataset: str, config: str | None, data_files: str | None, sample_by: str):
+    """The builder of a corpus with its data on disk. `dataset` is a file, a folder, a builder's name or a Hub id."""
+    import datasets
+
+    path, options = dataset, {"name": config, "data_files": data_files}
+    if Path(dataset).expanduser().is_file():
+        file = Path(dataset).expanduser()
+        path, options["data_files"] = BUILDERS.get(file.suffix.lower(), "text"), str(file)
+    try:
+        builder = datasets.load_dataset_builder(path, **options)
+        if hasattr(builder.config, "sample_by"):
+            builder = datasets.load_dataset_builder(path, **options, sample_by=sample_by)
+        builder.download_and_prepare()
+    except Exception as error:  # the Hub, each format and the file system have errors of their own
+        reason = " ".join(str(error).split())[:300]
+        raise ValueError(f"the corpus {dataset!r} can't be opened ({reason})") from error
+    return builder
+
+
+def _text_columns(documents) -> list[str]:
+    return [
+        name for name, kind in documents.features.items() if getattr(kind, "dtype", "") in ("string", "large_string")
+    ]
+
+
+def _tokenized(documents, column: str, tokenizer):
+    """Rows of token ids, each with the end token where there is one; rows without text are left out."""
+    import datasets
+
+    end = [] if tokenizer.eos_token_id is None else [tokenizer.eos_token_id]
+
+    def encode(rows):
+        texts = [text for text in rows[column] if text and not text.isspace()]
+        ids = tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"] if texts else []
+        return {"input_ids": [one + end for one in ids if one]}
+
+    kind = datasets.Features({"input_ids": datasets.List(datasets.Value("int32"))})
+    return documents.map(encode, batched=True, remove_columns=documents.column_names, features=kind, desc="tokenizing")
+
+
+def _fingerprint(streams: dict[str, Stream]) -> str:
+    """Sixteen hex digits of all tokens and where their documents begin."""
+    digest = hashlib.blake2b(digest_size=8)
+    for stream in streams.values():
+        digest.update(stream.starts.tobytes())
+        for chunk in stream.tokens.chunks:
+            digest.update(np.ascontiguousarray(chunk.to_numpy()))
+    return digest.hexdigest()
+
+
+@lru_cache(maxsize=4)
+def load_tokenizer(name: str):
+    """A tokenizer of transformers from a folder or a Hub id; "bytes" is one token per byte of UTF-8, offline.
+
+    Raises `ValueError` for one that can't be opened, and for one without a vocabulary.
+    """
+    from transformers import AutoTokenizer
+
+    if name == "bytes":
+        return byte_tokenizer()
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(name)
+    except Exception as error:
+        reason = " ".join(str(error).split())[:300]
+        raise ValueError(f"the tokenizer {name!r} can't be opened ({reason}); 'bytes' needs no download") from error
+    if not set(tokenizer.get_vocab().values()) - set(tokenizer.all_special_ids):
+        raise ValueError(f"the tokenizer {name!r} has no vocabulary: train it first, or use 'bytes'")
+    return tokenizer
+
+
+def byte_tokenizer():
+    """256 byte tokens, then the end, the beginning and padding."""
+    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+    from transformers.convert_slow_tokenizer import bytes_to_unicode
+
+    letters = bytes_to_unicode()
+    tokenizer = Tokenizer(models.BPE({letters[byte]: byte for byte in range(256)}, []))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_special_tokens([AddedToken(f"<|{name}|>", special=True) for name in ("eos", "bos", "pad")])
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        eos_token="<|eos|>",
+        bos_token="<|bos|>",
+        pad_token="<|pad|>",
+        padding_side="left",
+        clean_up_tokenization_spaces=False,
+        model_input_names=["input_ids", "attention_mask"],
+    )
