@@ -1,4 +1,4 @@
-"""What the reproductions of all studies share: a part of a sweep, its training, verdicts as Markdown, a script's options."""
+"""What the reproductions of all studies share: a part of a sweep, its rows, verdicts as Markdown, a command line."""
 
 import argparse
 import json
