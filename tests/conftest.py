@@ -12,6 +12,22 @@ import torch  # noqa: E402
 
 torch.set_num_threads(1)
 
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--imports",
+        action="append",
+        default=[],
+        help="a module that registers an encoding: test the contract on it too",
+    )
+
+
+def pytest_configure(config):
+    from hf_posgen.imports import import_modules
+
+    import_modules(config.getoption("--imports"))
+
+
 TINY_RUN = {
     "arm": "rope",
     "model": {

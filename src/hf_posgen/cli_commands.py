@@ -37,7 +37,8 @@ def run_tree(given: dict, specs: list[tuple[str, str]]) -> dict:
         raise UsageError("the run is given twice: as an argument and as --config")
     source = given["run"] or given["config"]
     tree = read_yaml(source) if source else {}
-    changes = {key: given[key] for key in ("train", "evaluation", "model", "seed", "arm", "panel") if key in given}
+    sections = ("train", "evaluation", "model", "seed", "arm", "panel", "imports")
+    changes = {key: given[key] for key in sections if key in given}
     tree = merge(tree, changes)
     tree.setdefault("task", "fixed_offset")
     model = tree.setdefault("model", {})
@@ -49,18 +50,44 @@ def run_tree(given: dict, specs: list[tuple[str, str]]) -> dict:
 
 
 def evaluate(arguments: list[str]) -> None:
-    """measure a run folder again"""
-    parser = parser_of(evaluate)
-    parser.add_argument("folder", help="a run folder")
-    parser.add_argument("--count", type=int, help="sequences per cell (default: the run's)")
-    parser.add_argument("--splits", nargs="+", type=names, help="which splits (default: the run's)")
-    given = parser.parse_args(arguments)
+    """measure a run folder again, or any causal language model on a task"""
+    parser = parser_of(evaluate, usage="posgen evaluate MODEL [--task TASK [--task.KEY VALUE ...]] [-o OUT] [options]")
+    parser.add_argument("model", help="a run folder, a Hub id, or the folder of any causal language model")
+    parser.add_argument("-o", "--out", help="where the rows go, as results.jsonl (default: into a run's own folder)")
+    parser.add_argument("--task", help="a task's name; --task.KEY sets a parameter of it (default: the run's)")
+    parser.add_argument("--count", type=int, help="sequences per cell (default: the run's, else 1000)")
+    parser.add_argument("--splits", nargs="+", type=names, help="which splits (default: the run's, else all)")
+    parser.add_argument("--lengths", type=str, help="only these lengths, such as 4-16,48 (default: all)")
+    parser.add_argument("--batch-tokens", type=int, help="at most so many tokens at once; halved when memory runs out")
+    parser.add_argument("--arm", help="the name in tables (default: the run's, else the model's)")
+    parser.add_argument("--panel", help="the study it is shown with")
+    other = parser.add_argument_group("models that are no runs of ours")
+    other.add_argument(
+        "--prompt", default="symbols", help="symbols: a sequence as it is (default); few-shot: after examples"
+    )
+    other.add_argument(
+        "--shots", type=int, default=4, help="how many solved examples a few-shot prompt shows (default: 4)"
+    )
+    other.add_argument("--seed", type=int, help="of the sequences (default: 0)")
+    other.add_argument("--past-limit", action="store_true", help="ask a rotary model past its max_position_embeddings")
+    other.add_argument("--revision", help="a branch, tag or commit of the Hub")
+    other.add_argument("--trust-remote-code", action="store_true", help="run the code that comes with the model")
+    rest, changes = spec_options(arguments, ("task",))
+    given = parser.parse_args(rest).as_dict()
+    spec = {}
+    for key, text in changes:
+        spec = override(spec, key, text)
+    if given["splits"]:
+        given["splits"] = sum(given["splits"], [])
     register()
-    from .evaluation import save_evaluation
+    from .evaluation_models import run_evaluation
     from .report import summary_tables
+    from .tasks.parameters import numbers
 
-    splits = sum(given.splits, []) if given.splits else None
-    print(summary_tables(save_evaluation(given.folder, count=given.count, splits=splits)))
+    if given["lengths"]:
+        given["lengths"] = numbers(given["lengths"])
+    rows, said, where = run_evaluation(given.pop("model"), **given | {"task": spec.get("task")})
+    print(f"{said}\n\n{summary_tables(rows)}\n\nRows: {where or 'not kept; -o OUT keeps them'}")
 
 
 def sweep(arguments: list[str]) -> None:

@@ -64,6 +64,9 @@ def run_options(parser: Parser) -> None:
     run.add_argument("--seed", type=int, default=SUPPRESS, help="of weights, data and dropout (default: 0)")
     run.add_argument("--arm", type=str, default=SUPPRESS, help="the run's name among its siblings")
     run.add_argument("--panel", type=str, default=SUPPRESS, help="the study it belongs to")
+    run.add_argument(
+        "--imports", type=names, default=SUPPRESS, help="modules that register encodings of your own, by name"
+    )
     run.add_argument("--task", type=str, default=SUPPRESS, help="a task's name; --task.KEY sets a parameter of it")
     for section, cls in (("train", TrainConfig), ("evaluation", EvaluationConfig)):
         group = parser.add_argument_group(section)

@@ -3,6 +3,7 @@
 import copy
 import dataclasses
 
+from .imports import import_modules
 from .run_schema import (
     EvaluationConfig,
     RunConfig,
@@ -41,6 +42,7 @@ def build_run(tree: dict) -> RunConfig:
 
     known("", tree, [f.name for f in dataclasses.fields(RunConfig)])
     parts = {
+        "imports": import_modules(tree.get("imports")),
         "train": section("train", TrainConfig, tree.get("train")),
         "evaluation": section("evaluation", EvaluationConfig, tree.get("evaluation")),
         "task": resolve_task(tree.get("task", "fixed_offset")),

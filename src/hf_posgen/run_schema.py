@@ -84,7 +84,8 @@ class EvaluationConfig:
 @dataclass(frozen=True)
 class RunConfig:
     """A run. `model` holds fields of PosGenConfig (vocabulary and control tokens come from the task), `task` a task's spec,
-    `arm` names the whole difference from its siblings in a sweep, `panel` the study it belongs to."""
+    `arm` names the whole difference from its siblings in a sweep, `panel` the study it belongs to. `imports` are modules
+    outside the package that register encodings, {name: digest of the file}."""
 
     model: dict = field(default_factory=dict)
     task: dict = field(default_factory=lambda: {"name": "fixed_offset"})
@@ -93,6 +94,7 @@ class RunConfig:
     seed: int = 0
     arm: str = ""
     panel: str = ""
+    imports: dict = field(default_factory=dict)
 
 
 # What may change from one call to the next without making it another run: it shapes neither weights nor rows.
@@ -132,7 +134,7 @@ def to_tree(run: RunConfig) -> dict:
 def identity(tree: dict) -> dict:
     """What makes a run this run: its tree without what shapes neither weights nor rows."""
     without = {part: {k: v for k, v in tree[part].items() if k not in keys} for part, keys in NOT_IDENTITY.items()}
-    return tree | without
+    return {key: value for key, value in (tree | without).items() if key != "imports" or value}
 
 
 def run_hash(run: RunConfig) -> str:

@@ -12,6 +12,7 @@ from accelerate import Accelerator
 from accelerate.state import AcceleratorState
 
 from .evaluation import save_evaluation
+from .imports import import_modules
 from .run_config import RunConfig
 from .trainer import Trainer
 from .training_log import tracker_names
@@ -38,6 +39,7 @@ def train(
     that holds another run.
     """
     out = Path(out)
+    import_modules(run.imports)  # a worker process has not read the run
     accelerator = _accelerator(run, out, tracker_names(run, quiet))
     main = accelerator.is_main_process
     if main:

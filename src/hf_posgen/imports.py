@@ -1,0 +1,45 @@
+"""Modules that a run imports first, so that an encoding defined outside the package is registered wherever the run goes."""
+
+import hashlib
+import importlib
+import sys
+from pathlib import Path
+
+
+def import_modules(given: dict | list | tuple | str | None) -> dict[str, str]:
+    """Import modules by name, as from the current folder; returns {name: eight hex digits of the file's content}.
+
+    given: names, or what an earlier call returned. Raises `ValueError` for a module that isn't there, fails, or has changed
+    since.
+    """
+    given = [given] if isinstance(given, str) else given or {}
+    if not isinstance(given, dict | list | tuple) or not all(isinstance(name, str) for name in given):
+        raise ValueError(f"imports is {given!r}; it must be a list of module names")
+    expected = given if isinstance(given, dict) else dict.fromkeys(given)
+    found = {name: _import(name) for name in expected}
+    for name, digest in found.items():
+        if expected[name] not in (None, digest):
+            raise ValueError(
+                f"module {name!r} has changed since this run was made ({expected[name]} then, {digest} now): "
+                "restore it, or train anew"
+            )
+    return found
+
+
+def _import(name: str) -> str:
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    importlib.invalidate_caches()
+    try:
+        module = importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name != name.partition(".")[0] and error.name != name:
+            raise ValueError(f"module {name!r} can't be imported: {error}") from None
+        raise ValueError(
+            f"no module {name!r} to import: it must be installed, or be a file {name}.py in the current folder"
+        ) from None
+    except Exception as error:
+        raise ValueError(f"module {name!r} can't be imported: {type(error).__name__}: {error}") from error
+    file = getattr(module, "__file__", None)
+    return hashlib.sha256(Path(file).read_bytes() if file else b"").hexdigest()[:8]
