@@ -1,52 +1,68 @@
 """Measuring a model on cells of a task: answers counted, with intervals."""
 
 import contextlib
+import math
 from functools import lru_cache
 
 import numpy as np
+import pandas as pd
 import torch
 from accelerate.utils import DistributedType, gather_object
 
-from .metrics.functional import IGNORE, score
+from .metrics.functional import IGNORE, bucket_means, score
 from .run_config import RunConfig
 from .statistics import bootstrap_ratio, wilson
 from .tasks import Cell, Task, examples
 
+LOGITS = 2**27  # at most so many at once, however large the vocabulary (longer rows stay whole)
+
 
 @torch.no_grad()
-def predict(model, tokens: torch.Tensor, labels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def predict(model, input_ids: torch.Tensor, labels: torch.Tensor, **inputs) -> tuple[torch.Tensor, torch.Tensor]:
     """Predictions (N, T), aligned with the labels (-100 where nothing is scored), and nats per scored token (n,).
 
     Only the columns where some sequence is scored go through the head."""
     scored = labels[:, 1:] != IGNORE
     columns = scored.any(0).nonzero().squeeze(1)
-    logits = model(input_ids=tokens, use_cache=False, logits_to_keep=columns).logits[scored[:, columns]].float()
+    output = model(input_ids=input_ids, use_cache=False, logits_to_keep=columns, **inputs)
+    logits = output.logits[scored[:, columns]].float()
     predictions = torch.full_like(labels, IGNORE)
     predictions[:, 1:][scored] = logits.argmax(-1)
     return predictions, torch.nn.functional.cross_entropy(logits, labels[:, 1:][scored], reduction="none")
 
 
 def scores_of_cell(model, task: Task, split: str, cell: Cell, seed: int, count: int, batch_tokens: int):
-    """({what is counted: (N,)}, nats per scored token (n,)) of examples 0..count-1 of a cell."""
-    device, size = next(model.parameters()).device, max(1, batch_tokens // (cell.length + task.slots()))
-    parts, nll = [], []
+    """({what is counted or summed: (N,)}, {nats, place: (n,) of each scored token}) of examples 0..count-1 of a cell,
+    fewer where there are no more."""
+    device, tokens_at_once = next(model.parameters()).device, min(batch_tokens, LOGITS // task.vocab_size)
+    size, count = max(1, tokens_at_once // (cell.length + task.slots())), task.available(split, cell, count)
+    sequences, tokens = [], []
     for start in range(0, count, size):
-        tokens, labels = examples(task, seed, split, cell, start, min(start + size, count))
-        predictions, losses = predict(model, *(torch.from_numpy(part).to(device) for part in (tokens, labels)))
-        parts.append(score(predictions.cpu().numpy(), labels, task.paste))
-        nll.append(losses.double().cpu())
-    return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}, torch.cat(nll).numpy()
+        parts = examples(task, seed, split, cell, start, min(start + size, count))
+        inputs = {name: torch.from_numpy(part).to(device) for name, part in zip(task.columns, parts, strict=True)}
+        predictions, losses = predict(model, **inputs)
+        labels, nats = parts[1], losses.double().cpu().numpy()
+        rows, places = np.nonzero(labels[:, 1:] != IGNORE)
+        counted = score(predictions.cpu().numpy(), labels, task.paste)
+        sequences.append(counted | {"nats": np.bincount(rows, nats, len(labels))})
+        tokens.append({"nats": nats, "place": parts[2][rows, places + 1] if len(parts) > 2 else places + 1})
+    return _joined(sequences), _joined(tokens)
+
+
+def _joined(parts: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
 
 
 def measure(model, task: Task, split: str, cell: Cell, seed: int, count: int, batch_tokens: int) -> dict:
     """The row of one cell: accuracies with intervals, nats per token, and the task's own reference points."""
-    scores, nll = scores_of_cell(model, task, split, cell, seed, count, batch_tokens)
-    out = {"split": split, "length": cell.length, "distance": cell.distance, "count": count}
-    out |= _ratio("exact_match", scores["answers_correct"], scores["answers"])
+    scores, tokens = scores_of_cell(model, task, split, cell, seed, count, batch_tokens)
+    out = {"split": split, "length": cell.length, "distance": cell.distance, "count": len(scores["answers"])}
+    out |= _ratio("exact_match", scores["answers_correct"], scores["answers"] * (not task.natural))
     out |= _ratio("token_accuracy", scores["tokens_correct"], scores["tokens_scored"])
     for part in ("first", "rest") if task.paste else ():
         out |= _ratio(f"{part}_accuracy", scores[f"{part}_correct"], scores[f"{part}_scored"])
-    out["nll"] = float(nll.mean()) if len(nll) else None
+    out["nll"] = float(tokens["nats"].mean()) if len(tokens["nats"]) else None
+    out |= _perplexity(task, scores, tokens) if task.natural else {}
     return out | {"chance": task.chance(cell), "ceiling": task.ceiling(cell), "baselines": _baselines(task, cell)}
 
 
@@ -60,6 +76,15 @@ def _ratio(name: str, correct: np.ndarray, scored: np.ndarray) -> dict:
     else:
         low, high = bootstrap_ratio(correct, scored)
     return {name: float(correct.sum() / scored.sum()), f"{name}_low": low, f"{name}_high": high}
+
+
+def _perplexity(task: Task, scores: dict, tokens: dict) -> dict:
+    """Perplexity with a bootstrap interval over windows, and nats by how many tokens stand before."""
+    ends = bootstrap_ratio(scores["nats"], scores["tokens_scored"])
+    means = pd.DataFrame(bucket_means(tokens["place"], tokens["nats"], task.bucket))
+    perplexity = map(math.exp, (tokens["nats"].mean(), *ends))
+    named = dict(zip(("perplexity", "perplexity_low", "perplexity_high"), perplexity, strict=True))
+    return named | {"positions": means[means["count"] > 0].to_dict("records")}
 
 
 @lru_cache(maxsize=4096)
@@ -93,15 +118,14 @@ def validate(model, task: Task, run: RunConfig, processes=None) -> dict:
     with _evaluating(model):
         for cell in [cells[i] for i in _share_of(cells, processes)]:
             options = (run.seed, run.train.validation_count, run.evaluation.batch_tokens)
-            scores, nll = scores_of_cell(model, task, "validation", cell, *options)
-            ratio = lambda part, whole: float(part.sum() / max(1, whole.sum()))  # noqa: E731
-            parts.append(
-                {
-                    "exact_match": ratio(scores["answers_correct"], scores["answers"]),
-                    "token_accuracy": ratio(scores["tokens_correct"], scores["tokens_scored"]),
-                    "nll": float(nll.mean()) if len(nll) else 0.0,
-                }
-            )
+            scores, _ = scores_of_cell(model, task, "validation", cell, *options)
+            ratios = {
+                "exact_match": ("answers_correct", "answers"),
+                "token_accuracy": ("tokens_correct", "tokens_scored"),
+                "nll": ("nats", "tokens_scored"),
+            }
+            mine = {key: float(scores[a].sum() / max(1, scores[b].sum())) for key, (a, b) in ratios.items()}
+            parts.append(mine | ({"exact_match": None} if task.natural else {}))
     return validation_summary(_gathered(parts, processes))
 
 
@@ -115,5 +139,6 @@ def _evaluating(model):
 
 def validation_summary(rows: list[dict]) -> dict:
     """Means over the cells, and the worst cell."""
-    out = {key: float(np.mean([row[key] for row in rows])) for key in ("exact_match", "token_accuracy", "nll")}
+    keys = [key for key in ("exact_match", "token_accuracy", "nll") if rows[0].get(key) is not None]
+    out = {key: float(np.mean([row[key] for row in rows])) for key in keys}
     return out | {"worst_token_accuracy": min(row["token_accuracy"] for row in rows)}

@@ -57,8 +57,8 @@ class Trainer:
             if previous is not None:
                 signal.signal(signal.SIGTERM, previous)
 
-    def batches(self, step: int) -> list[tuple[torch.Tensor, torch.Tensor]]:
-        """This process's micro-batches of one step, on the CPU: tokens and labels (N, T)."""
+    def batches(self, step: int) -> list[tuple[torch.Tensor, ...]]:
+        """This process's micro-batches of one step, on the CPU: tokens, labels (N, T) and what the task's columns add."""
         train, world, rank = self.train, self.accelerator.num_processes, self.accelerator.process_index
         cell = train_cell(self.task, self.run.seed, step)
         out = []
@@ -74,8 +74,8 @@ class Trainer:
         device, progress = self.accelerator.device, self.progress
         batches = self.batches(progress.step)
         counts = [
-            sum(int((labels[:, 1:] != IGNORE).sum()) for _, labels in batches),
-            sum(tokens.numel() for tokens, _ in batches),
+            sum(int((labels[:, 1:] != IGNORE).sum()) for _, labels, *_ in batches),
+            sum(tokens.numel() for tokens, *_ in batches),
             int(self.signalled),  # one process may hear a signal a step before another: all stop at the same step
         ]
         scored, tokens, signalled = self.accelerator.reduce(torch.tensor(counts, device=device), "sum").tolist()
@@ -87,12 +87,11 @@ class Trainer:
             return loss
         for group in self.optimizer.param_groups:
             group["lr"] = learning_rate(self.train, progress.step - 1)
-        for i, (ids, labels) in enumerate(batches):
+        for i, batch in enumerate(batches):
             last = i == len(batches) - 1
+            inputs = {name: part.to(device) for name, part in zip(self.task.columns, batch, strict=True)}
             with contextlib.nullcontext() if last else self.accelerator.no_sync(self.model):
-                part = self.forward(
-                    input_ids=ids.to(device), labels=labels.to(device), use_cache=False, num_items_in_batch=scored
-                ).loss
+                part = self.forward(**inputs, use_cache=False, num_items_in_batch=scored).loss
                 self.accelerator.backward(part * self.accelerator.num_processes)  # DDP averages over processes
             loss += part.detach()
         loss = self.accelerator.reduce(loss, "sum")
@@ -133,8 +132,9 @@ class Trainer:
         summary = validate(self.plain, self.task, self.run, self.accelerator)
         self.journal.validation(summary)
         progress.validations_since_best += 1
-        if summary["token_accuracy"] > progress.best:
-            progress.best, progress.validations_since_best = summary["token_accuracy"], 0
+        score = math.exp(-summary["nll"]) if self.task.natural else summary["token_accuracy"]
+        if score > progress.best:
+            progress.best, progress.validations_since_best = score, 0
             if train.select == "best":
                 self.checkpoints.save_best(self.model)
         enough = train.stop_at is not None and summary["worst_token_accuracy"] >= train.stop_at

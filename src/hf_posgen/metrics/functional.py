@@ -13,12 +13,13 @@ from .posgen_extrapolation.headlines import (
     ratio_beyond,
     share_beyond,
 )
-from .posgen_perplexity.by_position import nats_by_position
+from .posgen_perplexity.by_position import bucket_means, nats_by_position
 
 __all__ = [
     "IGNORE",
     "FarNumbers",
     "bootstrap_ratio",
+    "bucket_means",
     "far_numbers",
     "farthest_kept",
     "nats_by_position",

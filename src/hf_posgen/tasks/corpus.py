@@ -1,8 +1,8 @@
 """A text corpus as three streams of tokens, on disk: opened by `datasets`, cut into splits, tokenized once."""
 
 import hashlib
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -43,19 +43,26 @@ class Stream:
         return sum(np.bincount(chunk.to_numpy(), minlength=size) for chunk in self.tokens.chunks)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Corpus:
     """The streams by split, what makes text of them, and a fingerprint of it all."""
 
     streams: dict[str, Stream]
     tokenizer: object
     fingerprint: str
+    _shares: dict[str, np.ndarray] = field(default_factory=dict)
 
-    @cached_property
-    def frequencies(self) -> np.ndarray:
-        """(V,): each token's share of the training text, every count raised by one."""
-        counts = self.streams["train"].counts(len(self.tokenizer)) + 1
-        return counts / counts.sum()
+    def shares(self, split: str) -> np.ndarray:
+        """(V,): how often each token id occurs, as a share of all."""
+        if split not in self._shares:
+            counts = self.streams[split].counts(len(self.tokenizer))
+            self._shares[split] = counts / counts.sum()
+        return self._shares[split]
+
+    def unigram_nats(self, split: str) -> float:
+        """Nats per token of a split under the token counts of training, each raised by one."""
+        counts = self.shares("train") * len(self.streams["train"]) + 1
+        return -float((self.shares(split) * np.log(counts / counts.sum())).sum())
 
 
 def plan_splits(builder, asked: dict[str, str | None]) -> dict[str, str]:

@@ -92,6 +92,11 @@ class Text(TokenTask):
         names = {f"{split}_split": expression for split, expression in self.expressions.items()}
         return names | {"test_lengths": lengths, "fingerprint": self.corpus.fingerprint}
 
+    @property
+    def bucket(self) -> int:
+        """Positions told together in perplexity by position."""
+        return max(1, self.length // BUCKETS)
+
     def splits(self) -> dict[str, tuple[Cell, ...]]:
         trained = (Cell(self.length, None),)
         longer = tuple(Cell(n, None) for n in sorted(set(self.test_lengths)) if n > self.length)
@@ -150,19 +155,18 @@ class Text(TokenTask):
 
     def chance(self, cell: Cell) -> float:
         """Accuracy of always naming the token that is commonest in training."""
-        return float(self._test_counts[self.corpus.frequencies.argmax()] / self._test_counts.sum())
+        return float(self.corpus.shares("test")[self.corpus.shares("train").argmax()])
 
     def ceiling(self, cell: Cell) -> None:
         """Nobody knows."""
 
     def baselines(self, cell: Cell) -> dict[str, float]:
         """The perplexity of a model that knows how often each token occurs in training, and nothing of its context."""
-        nats = -(self._test_counts * np.log(self.corpus.frequencies)).sum() / self._test_counts.sum()
-        return {"unigram_perplexity": float(np.exp(nats))}
+        return {"unigram_perplexity": float(np.exp(self.unigram_nats("test")))}
 
-    @cached_property
-    def _test_counts(self) -> np.ndarray:
-        return self.corpus.streams["test"].counts(self.vocab_size)
+    def unigram_nats(self, split: str) -> float:
+        """Nats per token of a split for a model that knows the frequencies of training alone."""
+        return self.corpus.unigram_nats(split)
 
 
 @lru_cache(maxsize=2)

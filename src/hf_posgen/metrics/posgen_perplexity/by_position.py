@@ -5,6 +5,16 @@ import numpy as np
 IGNORE = -100
 
 
+def bucket_means(places_n, nats_n, bucket: int = 1, size: int | None = None) -> dict[str, np.ndarray]:
+    """(P,) arrays over buckets of `bucket` positions, as many as there are or `size`: start, count, and the mean nats of
+    the tokens that stand there (NaN where there are none)."""
+    buckets = np.asarray(places_n, np.int64) // bucket
+    count = np.bincount(buckets, minlength=size or 0)
+    total = np.bincount(buckets, nats_n, minlength=size or 0)
+    with np.errstate(invalid="ignore"):
+        return {"start": np.arange(len(count)) * bucket, "count": count, "nats": total / count}
+
+
 def nats_by_position(nats, labels, bucket: int = 1) -> dict[str, np.ndarray]:
     """(P,) arrays over buckets of `bucket` positions: start, count, and the mean nats of the scored tokens (NaN where
     none is scored).
@@ -18,14 +28,12 @@ def nats_by_position(nats, labels, bucket: int = 1) -> dict[str, np.ndarray]:
         if len(mine) != len(wanted):
             raise ValueError(f"sequence {i} has {len(mine)} nats for {len(wanted)} labels; they must be aligned")
     longest = max((len(one) for one in labels), default=0)
-    size = -(-longest // bucket)
-    total, count = np.zeros(size), np.zeros(size, np.int64)
+    all_places, all_nats = [np.zeros(0, np.int64)], [np.zeros(0)]
     for i, (mine, wanted) in enumerate(zip(nats, labels, strict=True)):
         places = np.nonzero(np.asarray(wanted) != IGNORE)[0]
         values = np.asarray(mine, float)[places]
         if np.isnan(values).any():
             raise ValueError(f"sequence {i} has a scored token whose nats are not a number")
-        np.add.at(total, places // bucket, values)
-        np.add.at(count, places // bucket, 1)
-    with np.errstate(invalid="ignore"):
-        return {"start": np.arange(size) * bucket, "count": count, "nats": total / count}
+        all_places.append(places)
+        all_nats.append(values)
+    return bucket_means(np.concatenate(all_places), np.concatenate(all_nats), bucket, -(-longest // bucket))
