@@ -96,6 +96,11 @@ class Task:
         splits = self.splits()
         return set(splits["train"]) | set(splits["test"])
 
+    @property
+    def kind(self) -> str:
+        """Which of a task's questions is asked, where it has several: rows of different kinds are never averaged."""
+        return ""
+
     def slots(self) -> int:
         """Places a sequence has beyond its length."""
         return self.answer_slots

@@ -122,6 +122,10 @@ class DelayCopy(TokenTask):
         own = kind == "S" and self.s_min is not None
         return range(self.s_min, self.s_max + 1) if own else range(self.d_min, self.d_max + 1)
 
+    @property
+    def kind(self) -> str:
+        return {"C": "full", "S": "selective", "CS": "mixed"}[self.kinds if self.asked == "all" else self.asked]
+
     def trained_distances(self, kind: str) -> tuple[int, ...]:
         """The distances that training draws for pairs of a kind ("C", "S", or "all": of any of `kinds`)."""
         kinds = self.kinds if kind == "all" else kind
