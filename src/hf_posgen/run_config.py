@@ -90,6 +90,8 @@ def _complete_model(given: dict, task) -> dict:
         raise ValueError(f"model: {' '.join(str(error).split())}") from None
     with torch.device("meta"):
         PosGenForCausalLM(config)
+    if "positions" in task.columns and config.position_sampler["name"] != "sequential":
+        raise ValueError("model.position_sampler must be sequential: this task says itself where its tokens stand")
     return {key: getattr(config, key) for key in fields}
 
 
@@ -110,7 +112,7 @@ def _refuse_short_table(model: dict, task, evaluation: EvaluationConfig) -> None
 
 def vocabulary(task) -> dict:
     """The config fields that a task decides."""
-    return {"vocab_size": task.vocab_size, "bos_token_id": task.bos_token_id, "pad_token_id": task.pad_token_id}
+    return {key: getattr(task, key) for key in ("vocab_size", "bos_token_id", "eos_token_id", "pad_token_id")}
 
 
 def _specs(spec) -> list[dict]:
