@@ -91,6 +91,15 @@ def test_panels_keep_studies_and_tasks_apart():
     assert [panel.title for panel in panels(frame(study1(1)))] == ["Study 1, fixed offset"]
 
 
+def test_full_and_selective_copies_are_never_averaged():
+    rows = [row | {"kind": kind} for kind in ("full", "selective") for row in study2(1)]
+    made = panels(frame(rows))
+    assert [panel.slug for panel in made] == ["study2-full", "study2-selective"]
+    assert [panel.title for panel in made] == ["Study 2, delay copy, full", "Study 2, delay copy, selective"]
+    (own,) = panels(frame([row | {"panel": "selective"} for row in rows if row["kind"] == "selective"]))
+    assert (own.slug, own.title) == ("selective", "Selective, delay copy")
+
+
 def test_each_axis_holds_the_other_as_trained():
     table = frame(study2(1))
     assert axes(table) == ["length", "distance"] and axes(frame(study1(1))) == ["length"]

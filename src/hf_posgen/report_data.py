@@ -9,7 +9,7 @@ import pandas as pd
 from .report_style import order
 
 NEEDED = ("arm", "encoding", "seed", "split", "length", "exact_match", "fit", "task")
-OPTIONAL = {"distance": math.nan, "chance": math.nan, "ceiling": 1.0, "baselines": None, "panel": "", "run": ""}
+OPTIONAL = {"distance": math.nan, "chance": math.nan, "ceiling": 1.0, "baselines": None, "panel": "", "run": "", "kind": ""}
 IN_DISTRIBUTION = ("train", "validation", "test")
 
 LABELS = {
@@ -54,22 +54,23 @@ def frame(rows: list[dict]) -> pd.DataFrame:
     table["ceiling"] = pd.to_numeric(table["ceiling"]).fillna(1.0)
     ends = [one if isinstance(one, list | tuple) else (math.nan, math.nan) for one in table.get("train_distance", [])]
     table["nearest_trained"], table["farthest_trained"] = zip(*ends, strict=True) if ends else (math.nan, math.nan)
-    table["panel"] = table["panel"].fillna("")
+    for name in ("panel", "kind"):
+        table[name] = table[name].fillna("")
     table["fit"] = table["fit"].astype(bool)
     return table
 
 
 def panels(table: pd.DataFrame) -> list[Panel]:
-    """One per study, and per task where a study has several."""
+    """One per study, and per task and kind of question where a study has several."""
     out = []
     for name, part in table.groupby("panel"):
-        tasks = part["task"].unique()
-        for task, mine in part.groupby("task"):
-            words = [word for word in (name, task if len(tasks) > 1 or not name else "") if word]
-            own = " ".join(words)
+        tasks, kinds = part["task"].nunique(), part.groupby("task")["kind"].nunique()
+        for (task, kind), mine in part.groupby(["task", "kind"]):
+            own = [name, task if tasks > 1 or not name else "", kind if kinds[task] > 1 else ""]
             study = re.sub(r"^study(?=\d)", "Study ", name)
-            said = ", ".join(word for word in (study, task.replace("_", " ")) if word)
-            out.append(Panel(own, said[:1].upper() + said[1:], mine))
+            said = [study, task.replace("_", " "), "" if kind in name.split() else kind]
+            title = ", ".join(filter(None, said))
+            out.append(Panel(" ".join(filter(None, own)), title[:1].upper() + title[1:], mine))
     return out
 
 
