@@ -103,7 +103,7 @@ def test_config_as_an_option_and_a_run_without_a_file(run_file, tmp_path):
         (["train", "--out", "OUT", "--task.test_lengths", "[8]"], "training sees"),
         (["train", "nowhere.yaml", "--out", "OUT"], "no such file: nowhere.yaml"),
         (["train", "one.yaml", "two.yaml", "--out", "OUT"], "'two.yaml' is one argument too many"),
-        (["evaluate", "nowhere"], "nowhere is no finished run"),
+        (["evaluate", "./nowhere"], "./nowhere is neither a folder nor the name of a model on the Hub"),
         (["sweep", "quikstart", "--out", "OUT"], "unknown preset 'quikstart' (did you mean quickstart?)"),
         (["sweep", "quickstart", "--out", "OUT", "--executor", "slrm"], "did you mean slurm"),
         (["sweep", "quickstart", "--out", "OUT", "--workers", "0"], "workers is 0"),

@@ -1,35 +1,72 @@
-"""Measuring a model cell by cell: `save_evaluation(folder)` reads a run folder and writes its results.jsonl."""
+"""Asking a model cell by cell: `save_evaluation(folder)` reads a run folder and writes its results.jsonl.
 
+Models that are no run folders: evaluation_models.py."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from torch import nn
 
+from .any_model import table_rows
 from .budget import training_flops
 from .files import read_rows, write_rows
 from .measuring import measure, measure_cells, validation_summary
 from .quiet import without_bars
-from .run_config import RunConfig, build_run, component_name, read_yaml
-from .tasks import Task, build_task
+from .run_config import EvaluationConfig, RunConfig, build_run, component_name, read_yaml
+from .tasks import Cell, Task, build_task
 
-__all__ = ["evaluate", "fits", "load_run", "measure", "measure_cells", "save_evaluation"]
+__all__ = ["Asked", "ask", "evaluate", "fits", "load_run", "measure", "measure_cells", "save_evaluation"]
 
 FIT = 0.99  # of every trained cell; for streams
 FIT_STREAM = 0.95  # of the mean over trained distances
+NAMED = 4  # cells that an error lists
+
+
+@dataclass
+class Asked:
+    """A model that reads and answers in its task's tokens; `facts` stand in each of its rows. limit: how many tokens it can
+    hold, with the `prefix` that stands before each sequence; None: any number. further: how to ask it for more, if so."""
+
+    name: str
+    model: nn.Module
+    task: Task
+    facts: dict
+    seed: int
+    options: EvaluationConfig
+    limit: int | None = None
+    prefix: int = 0
+    further: str = ""
 
 
 def fits(task: Task, validation_rows: list[dict]) -> bool:
-    """Whether a run learned what it was shown: streams by the mean over trained distances, other tasks at every cell."""
+    """Whether a run learned what it was shown: streams by the mean over trained distances, other tasks at every cell; on
+    text it must do better than the frequencies of the tokens, or it learned nothing of context."""
     summary = validation_summary(validation_rows)
+    if task.natural:
+        return summary["nll"] < task.unigram_nats("validation")
     return summary["token_accuracy"] >= FIT_STREAM if task.paste else summary["worst_token_accuracy"] >= FIT
+
+
+def task_facts(task: Task) -> dict:
+    """What every row says about the task."""
+    trained = task.trained_cells()
+    distances = [cell.distance for cell in trained if cell.distance is not None]
+    return {
+        "task": task.name,
+        "kind": task.kind,
+        "bos": task.bos,
+        "train_length": max(cell.length for cell in trained),
+        "train_distance": [min(distances), max(distances)] if distances else None,
+    }
 
 
 def run_facts(run: RunConfig, task: Task, model, folder: Path) -> dict:
     """What every row of a run says about the run."""
     steps = [line for line in read_rows(folder / "train.jsonl") if "lr" in line]
     tokens = steps[-1]["tokens_seen"] if steps else 0
-    trained = task.trained_cells()
-    distances = [cell.distance for cell in trained if cell.distance is not None]
-    return {
+    return task_facts(task) | {
         "run": folder.resolve().name,
         "arm": run.arm,
         "panel": run.panel,
@@ -38,16 +75,12 @@ def run_facts(run: RunConfig, task: Task, model, folder: Path) -> dict:
         "mixer": component_name(run.model, "mixer"),
         "logit_scale": component_name(run.model, "logit_scale"),
         "out_of_range": run.model["out_of_range"],
-        "task": task.name,
         "seed": run.seed,
-        "bos": task.bos,
         "head_size": model.config.head_dim,
         "parameters": sum(p.numel() for p in model.parameters()),
         "tokens_seen": tokens,
         "train_flops": training_flops(run, tokens),
         "lr": run.train.learning_rate,
-        "train_length": max(cell.length for cell in trained),
-        "train_distance": [min(distances), max(distances)] if distances else None,
         "step": steps[-1]["step"] if steps else 0,
         "selected_on": "validation" if run.train.select == "best" else "last step",
         "dtype": str(model.dtype).removeprefix("torch."),
@@ -71,21 +104,65 @@ def load_run(folder: str | Path, device: torch.device | None = None):
     return run, build_task(run.task), model.to(device)
 
 
-def evaluate(folder: str | Path, *, count: int | None = None, splits=None, processes=None) -> list[dict]:
-    """Rows for every cell of a run folder's splits (its own unless given), `count` sequences each.
+def asked_run(folder: str | Path, device: torch.device | None = None) -> Asked:
+    """What is asked of a run folder. Raises as `load_run` does."""
+    run, task, model = load_run(folder, device)
+    facts = run_facts(run, task, model, Path(folder))
+    return Asked(str(folder), model, task, facts, run.seed, run.evaluation, table_rows(model.config))
 
-    Raises `ValueError` for a folder without a run, a split the task doesn't have, and a cell past a learned table."""
-    folder = Path(folder)
-    run, task, model = load_run(folder, processes.device if processes else None)
+
+def ask(
+    asked: Asked,
+    *,
+    count: int | None = None,
+    splits: Iterable[str] | None = None,
+    lengths: Iterable[int] | None = None,
+    processes=None,
+) -> list[dict]:
+    """Rows for every cell of some splits (its own unless given), at some lengths (all), `count` sequences each.
+
+    Raises `ValueError` before anything is asked: for a split that the task doesn't have, lengths without a cell, and cells
+    that the model can't hold, by name."""
+    task = asked.task
     for split in splits or ():
         task.cells(split)
-    mine = [split for split in splits or run.evaluation.splits if task.splits().get(split)]
-    wanted = [(split, cell) for split in dict.fromkeys(["validation", *mine]) for cell in task.cells(split)]
-    count = run.evaluation.count if count is None else count
-    rows = measure_cells(model, task, wanted, run.seed, count, run.evaluation.batch_tokens, processes)
-    facts = run_facts(run, task, model, folder)
-    facts["fit"] = fits(task, [row for row in rows if row["split"] == "validation"])
-    return [facts | row for row in rows if row["split"] in mine]
+    mine = [split for split in splits or asked.options.splits if task.splits().get(split)]
+    wanted = [
+        (split, cell) for split in mine for cell in task.cells(split) if lengths is None or cell.length in lengths
+    ]
+    if not wanted:
+        have = sorted({cell.length for split in mine for cell in task.cells(split)})
+        raise ValueError(
+            f"no cell of {', '.join(mine)} has one of these lengths; there are: {', '.join(map(str, have))}"
+        )
+    fit_on = [("validation", cell) for cell in task.cells("validation")]
+    both = list(dict.fromkeys(fit_on + wanted))
+    _refuse_too_long(asked, both)
+    count = asked.options.count if count is None else count
+    rows = measure_cells(asked.model, task, both, asked.seed, count, asked.options.batch_tokens, processes)
+    fit = fits(task, rows[: len(fit_on)])
+    return [asked.facts | {"fit": fit} | row for pair, row in zip(both, rows, strict=True) if pair in wanted]
+
+
+def _refuse_too_long(asked: Asked, wanted: list[tuple[str, Cell]]) -> None:
+    needs = lambda cell: asked.prefix + cell.length + asked.task.slots()  # noqa: E731
+    long = [(split, cell) for split, cell in wanted if asked.limit is not None and needs(cell) > asked.limit]
+    if not long:
+        return
+    named = ", ".join(f"{split} {cell} ({needs(cell):,})" for split, cell in long[:NAMED])
+    more = f" and {len(long) - NAMED} more" if len(long) > NAMED else ""
+    trained = any(split == "validation" for split, _ in long)
+    way = (
+        "choose another task, its trained cells are too long"
+        if trained
+        else "leave them out with --splits or --lengths"
+    )
+    raise ValueError(f"{asked.name} holds {asked.limit:,} tokens, and {named}{more} need more: {way}{asked.further}")
+
+
+def evaluate(folder: str | Path, *, processes=None, **options) -> list[dict]:
+    """`ask` a run folder. Raises `ValueError` as that does, and for a folder without a run."""
+    return ask(asked_run(folder, processes.device if processes else None), processes=processes, **options)
 
 
 def save_evaluation(folder: str | Path, *, processes=None, **options) -> list[dict]:

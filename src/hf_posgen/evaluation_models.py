@@ -1,0 +1,182 @@
+"""Asking any causal language model: a run folder, a checkpoint of ours on the Hub, or somebody else's model."""
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+from huggingface_hub.errors import EntryNotFoundError
+
+from .any_model import AnyModel, Translated, find_file, open_model, table_rows
+from .evaluation import Asked, ask, asked_run, run_facts, task_facts
+from .few_shot import FewShot
+from .files import write_rows, write_text
+from .run_config import EvaluationConfig, RunConfig, build_run, merge, read_yaml
+from .run_schema import choose
+from .task_words import task_ids
+from .tasks import TokenTask, build_task, resolve_task
+
+__all__ = ["asked_model", "run_evaluation"]
+
+PROMPTS = ("symbols", "few-shot")
+LOGITS = 2**28  # numbers that a batch may give at once: a gigabyte in float32
+
+
+def run_evaluation(
+    name: str,
+    *,
+    out: str | Path | None = None,
+    count: int | None = None,
+    splits: Iterable[str] | None = None,
+    lengths: Iterable[int] | None = None,
+    arm: str | None = None,
+    panel: str | None = None,
+    **options,
+) -> tuple[list[dict], str, Path | None]:
+    """(rows, what was asked in a line or two, where the rows are): `ask` of any model, `options` as for `asked_model`.
+
+    The rows go to out/results.jsonl, with out/evaluation.json beside them (which token each symbol is); without `out` into
+    a run's own folder where its own task was asked, else nowhere. Raises `ValueError` for another run's folder as `out`."""
+    own = Path(name)
+    if out is not None and (Path(out) / "run.yaml").is_file() and Path(out).resolve() != own.resolve():
+        raise ValueError(f"{out} is a run folder, whose rows are its own: choose another folder for those of {name}")
+    asked, about = asked_model(name, **options)
+    asked.facts |= {key: value for key, value in (("arm", arm), ("panel", panel)) if value is not None}
+    rows = ask(asked, count=count, splits=splits, lengths=lengths)
+    if out is not None:
+        write_text(Path(out) / "evaluation.json", json.dumps(about, indent=1) + "\n")
+    elif (own / "run.yaml").is_file() and options.get("task") is None:
+        out = own
+    if out is not None:
+        write_rows(Path(out) / "results.jsonl", rows)
+    return rows, _said(asked, about), None if out is None else Path(out) / "results.jsonl"
+
+
+def _said(asked: Asked, about: dict) -> str:
+    facts = asked.facts
+    holds = "any number of" if about.get("limit") is None else f"{about['limit']:,}"
+    at = f" at {facts['revision'][:7]}" if facts["revision"] else ""
+    model = f"{facts['encoding']}, {facts['parameters']:,} parameters, {facts['dtype']}"
+    lines = [f"{asked.name}{at}: {model}, made for {holds} tokens"]
+    if about.get("symbols_are") == "words":
+        lines.append("symbols: " + " ".join(repr(text) for _, text in about["symbols"].values()))
+    return "\n".join(lines)
+
+
+def asked_model(
+    name: str,
+    task: dict | str | None = None,
+    *,
+    prompt: str = "symbols",
+    shots: int = 4,
+    seed: int | None = None,
+    batch_tokens: int | None = None,
+    revision: str | None = None,
+    trust_remote_code: bool = False,
+    past_limit: bool = False,
+    device: torch.device | None = None,
+) -> tuple[Asked, dict]:
+    """(what is asked of a model, what to write down about it).
+
+    task: a spec; None for a run of ours, which has its own (a spec then refines it). prompt: "symbols", a sequence as
+    it is, or "few-shot", after `shots` solved ones. past_limit: ask a rotary model for more tokens than it was made for.
+    Raises `ValueError` for a model that can't be asked this task, `OSError` where the Hub can't be reached."""
+    choose("prompt", prompt, PROMPTS)
+    run_file = _run_file(name, revision)
+    if run_file is not None:
+        if prompt != "symbols" or seed is not None:
+            raise ValueError(f"{name} is a run of ours: it has its seed, and its task is asked by symbols")
+        return _ours(name, run_file, task, batch_tokens, revision, trust_remote_code, device)
+    if task is None:
+        raise ValueError(f"{name} is no run of ours, so it says no task: name one with --task (posgen list tasks)")
+    task = build_task(task)
+    if not isinstance(task, TokenTask):
+        raise ValueError(f"task {task.name!r} is real-valued: no language model reads it")
+    task = task if prompt == "symbols" else FewShot(task=task, shots=shots)
+    found = open_model(name, revision=revision, trust_remote_code=trust_remote_code, device=device)
+    return _theirs(found, task, prompt, seed or 0, batch_tokens, past_limit)
+
+
+def _run_file(name: str, revision: str | None) -> Path | None:
+    """run.yaml of a run folder or of a checkpoint that was pushed with it; None for another model."""
+    if Path(name).is_dir():
+        return Path(name) / "run.yaml" if (Path(name) / "run.yaml").is_file() else None
+    find_file(name, "config.json", revision)  # says what is wrong with the name
+    try:
+        return find_file(name, "run.yaml", revision)
+    except (EntryNotFoundError, OSError):
+        return None
+
+
+def _ours(name: str, file: Path, task, batch_tokens, revision, trust_remote_code, device) -> tuple[Asked, dict]:
+    tree = read_yaml(file)
+    run = build_run(tree if task is None else merge(tree, {"task": task}))
+    if build_task(run.task).vocabulary != build_task(tree["task"]).vocabulary:
+        raise ValueError(f"{name} was trained on other symbols than task {run.task['name']!r} has")
+    if Path(name).is_dir():
+        asked = asked_run(name, device)
+        asked.task = build_task(run.task)
+        asked.facts |= task_facts(asked.task)
+    else:
+        asked = _pushed(name, run, file, revision, trust_remote_code, device)
+    if batch_tokens is not None:
+        asked.options = replace(asked.options, batch_tokens=batch_tokens)
+    about = {"model": name, "revision": asked.facts["revision"], "task": run.task, "prompt": "symbols"}
+    return asked, about | {"limit": asked.limit, "symbols_are": "own"}
+
+
+def _pushed(name: str, run: RunConfig, file: Path, revision, trust_remote_code, device) -> Asked:
+    with contextlib.suppress(EntryNotFoundError):  # a checkpoint's branch has none
+        find_file(name, "train.jsonl", revision)  # lies beside run.yaml then
+    found = open_model(name, revision=revision, trust_remote_code=trust_remote_code, device=device)
+    task = build_task(run.task)
+    facts = run_facts(run, task, found.model, file.parent) | {"run": name, "revision": found.revision}
+    return Asked(name, found.model, task, facts, run.seed, run.evaluation, table_rows(found.config))
+
+
+def _theirs(found: AnyModel, task, prompt: str, seed: int, batch_tokens, past_limit: bool) -> tuple[Asked, dict]:
+    size = found.model.get_input_embeddings().num_embeddings
+    ids, prefix, how = task_ids(found.name, found.tokenizer, size, task)
+    if past_limit and found.limit is not None and not found.goes_past:
+        raise ValueError(f"{found.name} can't be asked past its {found.limit:,} tokens: only rotary models can")
+    pairs = zip(task.vocabulary, ids, strict=True)
+    symbols = {one: [i, found.tokenizer.decode([i]) if found.tokenizer else one] for one, i in pairs}
+    shots = task.shots if isinstance(task, FewShot) else 0
+    about = {"model": found.name, "revision": found.revision, "task": resolve_task(task.task if shots else task)}
+    about |= {"prompt": prompt, "shots": shots, "limit": found.limit, "prefix": list(prefix)}
+    about |= {"symbols_are": how, "symbols": symbols}
+    label = Path(found.name).resolve().name if Path(found.name).is_dir() else found.name
+    facts = task_facts(task) | {
+        "run": label,
+        "arm": label,
+        "panel": f"few-shot, {shots} examples" if shots else "",
+        "encoding": found.encoding,
+        "seed": seed,
+        "head_size": found.head_size,
+        "parameters": found.model.num_parameters(),
+        "dtype": str(found.model.dtype).removeprefix("torch."),
+        "revision": found.revision,
+        "prompt": prompt,
+        "symbols": f"{how} {hashlib.sha256(json.dumps(symbols).encode()).hexdigest()[:8]}",
+    }
+    facts["bos"] = task.bos or bool(prefix)
+    unknown = (
+        "sampler",
+        "mixer",
+        "logit_scale",
+        "out_of_range",
+        "tokens_seen",
+        "train_flops",
+        "lr",
+        "step",
+        "selected_on",
+    )
+    options = EvaluationConfig(batch_tokens=batch_tokens or min(EvaluationConfig.batch_tokens, max(1, LOGITS // size)))
+    further = ", or ask for more than it was made for with --past-limit" if found.goes_past else ""
+    model = Translated(found.model, ids, prefix).to(found.model.device)
+    limit = None if past_limit else found.limit
+    asked = Asked(found.name, model, task, dict.fromkeys(unknown) | facts, seed, options, limit, len(prefix), further)
+    return asked, about
