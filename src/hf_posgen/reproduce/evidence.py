@@ -91,12 +91,13 @@ def part(runs: list[Run], condition: Callable[[list[Run]], bool]) -> bool | None
     return bool(condition(runs)) if len(runs) >= ENOUGH else None
 
 
-def combine(parts: dict[str, bool | None]) -> tuple[str, str]:
-    """The verdict and its reason from named parts: all hold, some, none; parts that can't be judged are named."""
+def combine(parts: dict[str, bool | None], because: str = f"fewer than {ENOUGH} fitted seeds") -> tuple[str, str]:
+    """The verdict and its reason from named parts: all hold, some, none; parts that can't be judged (None) are named, and
+    `because` says why."""
     held = [name for name, value in parts.items() if value]
     failed = [name for name, value in parts.items() if value is False]
     unknown = [name for name, value in parts.items() if value is None]
-    groups = (("holds", held), ("fails", failed), (f"fewer than {ENOUGH} fitted seeds", unknown))
+    groups = (("holds", held), ("fails", failed), (because, unknown))
     why = "; ".join(f"{word}: {', '.join(names)}" for word, names in groups if names)
     if not held and not failed:
         return NOT_JUDGED, why

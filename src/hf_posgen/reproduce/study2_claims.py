@@ -1,0 +1,337 @@
+"""The claims of study 2 (Nevermann & Gros 2026, arXiv 2609.11913) and when we call each reproduced.
+
+These thresholds were written before the run that they judge; change them only with a reason in the history. Only runs that
+fit (mean over the trained delays >= .95) are judged, paired by seed. A test that could not reach p < .05 with the pairs
+there are is not judged. The size of the models stands in every verdict: the paper's have 8 layers of width 512, and a
+small model that does not show a claim refutes nothing, so there "not" reads "not judged".
+
+"First" is the first pasted token, which must resolve the delay; content alone can find the rest.
+"""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+from scipy import stats
+
+from ..statistics import clopper_pearson, holm, t_interval
+from .evidence import ENOUGH, NOT, NOT_JUDGED, Verdict, combine, of, part, summary
+from .streams import FIRST, TOKENS, StreamRun, contrast, paired, raw_p
+
+ARMS = ("none", "rope", "alibi")
+ORDER = (("none", "rope"), ("alibi", "rope"), ("none", "alibi"))  # the contrasts of a task, corrected together
+SIGNIFICANT = 0.05
+CHANGED = 0.05  # mean change of a region's accuracy: its interval excludes 0, and the mean is larger than this
+NEAR = 20  # delays beyond both trained ranges that count as moderately far; what lies further is far out
+SPREAD = 0.10  # range of the sum over seeds, of its mean
+ABOVE_FLOOR = 0.05  # first pasted token at twice the longest trained delay, its interval's low end
+PAPER_SIZE = 20_000_000  # parameters; 8 layers of 512 have 25 million
+UNTESTED = "too few fitted pairs of seeds for the test"
+
+
+def judge(runs: list[StreamRun]) -> list[Verdict]:
+    """Every claim."""
+    claims = (
+        rope_worst,
+        none_over_alibi,
+        diversity,
+        transfer,
+        transfer_separated,
+        size,
+        seeds_minor,
+        twice_as_far,
+    )
+    return [claim(runs) for claim in claims]
+
+
+def sized(verdict: Verdict, runs: list[StreamRun], needs_paper_size: bool = False) -> Verdict:
+    """With the models' size in the reason, and no refutation by small models. needs_paper_size: nor a confirmation."""
+    if not runs:
+        return replace(verdict, verdict=NOT_JUDGED, why="not run")
+    smallest, largest = (f(run.parameters for run in runs) for f in (min, max))
+    span = f"{smallest:,}" if smallest == largest else f"{smallest:,} to {largest:,}"
+    why = f"{verdict.why} (models of {span} parameters)"
+    small = largest < PAPER_SIZE
+    if small and needs_paper_size:
+        return replace(verdict, verdict=NOT_JUDGED, why=f"{why}: the claim is about 8 layers of width 512")
+    if small and verdict.verdict == NOT:
+        return replace(verdict, verdict=NOT_JUDGED, why=f"{why}: small models refute nothing")
+    return replace(verdict, why=why)
+
+
+def fitted(runs: list[StreamRun], panel: str, arms=ARMS) -> dict:
+    """Per arm: fitted of all seeds with the exact interval, and over the fitted ones the sums, P with its nulls, and W."""
+    out = {}
+    for arm in arms:
+        every, mine = of(runs, panel, arm, fitted=False), of(runs, panel, arm)
+        if not every:
+            continue
+        low, high = clopper_pearson(len(mine), len(every))
+        line = {
+            "fitted": len(mine),
+            "seeds": len(every),
+            "share_at_least": round(low, 2),
+            "share_at_most": round(high, 2),
+        }
+        line |= {"parameters": every[0].parameters, "first_summed_beyond": summary(run.beyond for run in mine)}
+        for metric in (FIRST, TOKENS):
+            numbers = [run.far(metric) for run in mine]
+            line[metric] = {
+                "sum": summary(one.total for one in numbers),
+                "P": summary(one.ratio for one in numbers),
+                "P_invalid": next((one.invalid for one in numbers if one.invalid), ""),
+                "P_overshooting_by_5": summary(one.overshoot for one in numbers)["mean"],
+                "P_of_2gram_look_up": summary(one.induction for one in numbers)["mean"],
+                "W": summary(one.won for one in numbers),
+            }
+        out[arm] = line
+    return out
+
+
+def in_order(runs: list[StreamRun], panel: str) -> dict:
+    """The contrasts of ORDER on the first pasted token, summed beyond the trained delays; p by Holm over the three."""
+    found = {f"{a} > {b}": paired(runs, (panel, a), (panel, b), lambda run: run.beyond) for a, b in ORDER}
+    adjusted = holm({name: raw_p(d) for name, d in found.items()})
+    return {name: contrast(d, adjusted[name], len(ORDER)) for name, d in found.items()}
+
+
+def larger(found: dict) -> bool | None:
+    """Whether a contrast carries its claim; None where no outcome could have."""
+    return None if found["underpowered"] else bool(found["difference"] > 0 and found["p"] < SIGNIFICANT)
+
+
+TASKS = {"C": "a full", "S": "a selective"}
+HOW_ORDERED = (
+    f"first pasted token, summed over the delays beyond the trained ones: exact paired sign-flip test, Holm over the "
+    f"contrasts {', '.join(f'{a} - {b}' for a, b in ORDER)} of a task, p < {SIGNIFICANT}"
+)
+
+
+def rope_worst(runs: list[StreamRun]) -> Verdict:
+    mine = [run for run in runs if run.panel in TASKS.values()]
+    orders = {task: in_order(runs, panel) for task, panel in TASKS.items()}
+    parts = {
+        f"{task}: {name}": larger(orders[task][name]) for task in TASKS for name in ("none > rope", "alibi > rope")
+    }
+    numbers = {task: orders[task] | {"arms": fitted(runs, panel)} for task, panel in TASKS.items()}
+    said = "Beyond the trained delays RoPE is worst, on full (C) and selective (S) copies."
+    verdict = Verdict(
+        "2.A", said, f"{HOW_ORDERED}; both contrasts with RoPE, C and S", *combine(parts, UNTESTED), numbers
+    )
+    return sized(verdict, mine)
+
+
+def none_over_alibi(runs: list[StreamRun]) -> Verdict:
+    mine = [run for run in runs if run.panel in TASKS.values()]
+    orders = {task: in_order(runs, panel) for task, panel in TASKS.items()}
+    parts = {f"{task}: none > alibi": larger(orders[task]["none > alibi"]) for task in TASKS}
+    said = "Beyond the trained delays a model without encoding does better than ALiBi, on C and S."
+    numbers = {task: orders[task]["none > alibi"] for task in TASKS}
+    verdict = Verdict("2.A′", said, f"{HOW_ORDERED}; C and S", *combine(parts, UNTESTED), numbers)
+    return sized(verdict, mine, needs_paper_size=True)
+
+
+def diversity(runs: list[StreamRun]) -> Verdict:
+    mine = [run for run in runs if run.panel.startswith("b ")]
+    panels = sorted({run.panel for run in mine}, key=lambda panel: int(panel.rsplit("-", 1)[1]))
+    parts, numbers = {}, {panel: fitted(runs, panel) for panel in panels}
+    for arm in ARMS:
+        slopes = slopes_by_seed(runs, panels, arm)
+        interval = t_interval(slopes)
+        parts[arm] = bool(0 < interval[0] and interval[1] < 1) if len(slopes) >= ENOUGH and interval else None
+        numbers[f"slope {arm}"] = summary(slopes)
+    verdict = Verdict(
+        "2.B",
+        "With more trained delays the accuracy summed beyond them grows, and its ratio P to the sum within falls.",
+        "slope of log W (first pasted token) on log of the number of trained delays, per seed fitted at four ranges or "
+        "more: Student's interval within (0, 1)",
+        *combine(parts, f"fewer than {ENOUGH} seeds fitted, with W > 0, at every range"),
+        numbers,
+    )
+    return sized(verdict, mine)
+
+
+def slopes_by_seed(runs: list[StreamRun], panels: list[str], arm: str) -> list[float]:
+    """Of log W on log N_d, for every seed that fits, and wins anything, at all ranges (four or more)."""
+    by_panel = [{run.seed: run for run in of(runs, panel, arm)} for panel in panels]
+    seeds = sorted(set.intersection(*map(set, by_panel))) if len(by_panel) >= 4 else []
+    out = []
+    for seed in seeds:
+        won = [found[seed].far().won for found in by_panel]
+        if min(won) > 0:
+            ranges = [found[seed].trained for found in by_panel]
+            counts = [high - low + 1 for low, high in ranges]
+            out.append(float(np.polyfit(np.log(counts), np.log(won), 1)[0]))
+    return out
+
+
+def changes(runs: list[StreamRun], study: str, arm: str) -> dict:
+    """Change of token accuracy from a task alone to the mixture, by asked task and region: {"C near": contrast}. Regions:
+    own, the asked task's trained delays; other, the other task's; near and far, beyond both (see NEAR)."""
+    ranges, out = {}, {}
+    for kind in ("full", "selective"):
+        mine = of(runs, f"{study} {kind}", arm, fitted=False)
+        ranges[kind] = range(mine[0].trained[0], mine[0].trained[1] + 1) if mine else None
+    for kind, other, name in (("full", "selective", "C"), ("selective", "full", "S")):
+        if None in ranges.values():
+            continue
+        end = max(ranges[kind].stop, ranges[other].stop)
+        regions = {
+            "own": ranges[kind],
+            "other": ranges[other],
+            "near": range(end, end + NEAR),
+            "far": range(end + NEAR, 121),
+        }
+        for region, distances in regions.items():
+            for metric in (TOKENS, FIRST):
+                number = lambda run, where=distances, what=metric: run.mean(where, what)  # noqa: E731
+                change = paired(runs, (f"{study} mixed {kind}", arm), (f"{study} {kind}", arm), number)
+                label = f"{name} {region}" + (", first" if metric == FIRST else "")
+                out[label] = contrast(change, None, 1) | {"distances": f"{distances[0]}-{distances[-1]}"}
+    return out
+
+
+def gained(found: dict | None) -> bool | None:
+    return None if _few(found) else bool(found["difference"] > CHANGED and found["low"] > 0)
+
+
+def lost(found: dict | None) -> bool | None:
+    return None if _few(found) else bool(found["difference"] < -CHANGED and found["high"] < 0)
+
+
+def kept(found: dict | None) -> bool | None:
+    return None if _few(found) else bool(found["low"] > -CHANGED)
+
+
+def _few(found: dict | None) -> bool:
+    return found is None or found["pairs"] < ENOUGH
+
+
+HOW_CHANGED = (
+    f"token accuracy, mixture less the task alone at the same exposure, paired by seed, mean over a region: beyond "
+    f"±{CHANGED} with Student's interval off 0"
+)
+
+
+def transfer(runs: list[StreamRun]) -> Verdict:
+    found = {arm: changes(runs, "c", arm) for arm in ARMS}
+    parts = {}
+    for task in "CS":
+        parts[f"{task}: RoPE loses near"] = lost(found["rope"].get(f"{task} near"))
+        for arm in ("none", "alibi"):
+            parts[f"{task}: {arm} gains near"] = gained(found[arm].get(f"{task} near"))
+            parts[f"{task}: {arm} loses far out"] = lost(found[arm].get(f"{task} far"))
+    said = (
+        "Trained on both tasks at neighbouring delays (C 15-25, S 25-35), RoPE loses; ALiBi and no encoding gain "
+        "moderately out of range and lose far out."
+    )
+    threshold = f"{HOW_CHANGED}; near: up to {NEAR} delays beyond both ranges"
+    verdict = Verdict("2.C", said, threshold, *combine(parts), found)
+    return sized(verdict, [run for run in runs if run.panel.startswith("c ")], needs_paper_size=True)
+
+
+def transfer_separated(runs: list[StreamRun]) -> Verdict:
+    found, parts = {arm: changes(runs, "c-separated", arm) for arm in ARMS}, {}
+    for arm in ("none", "alibi"):
+        parts[f"C: {arm} gains around S's range"] = gained(found[arm].get("C other"))
+        parts[f"C: {arm} loses in its own range"] = lost(found[arm].get("C own"))
+        parts[f"S: {arm} loses around C's range"] = lost(found[arm].get("S other"))
+    parts["C: RoPE loses nothing in range"] = kept(found["rope"].get("C own"))
+    said = (
+        "Trained on both tasks at separated delays (C 15-25, S 45-55), none and ALiBi gain around S's range and lose "
+        "around C's; RoPE loses nothing in range."
+    )
+    verdict = Verdict("2.C′", said, f"{HOW_CHANGED}; nothing lost: low end above -{CHANGED}", *combine(parts), found)
+    return sized(verdict, [run for run in runs if run.panel.startswith("c-separated ")], needs_paper_size=True)
+
+
+def widths(runs: list[StreamRun]) -> dict[tuple[int, int | None], str]:
+    """{(width, heads or None): panel} of the panels on model size, in order."""
+    found = {}
+    for panel in {run.panel for run in runs}:
+        if match := re.fullmatch(r"size width-(\d+)(?:-heads-(\d+))?", panel):
+            found[int(match[1]), int(match[2]) if match[2] else None] = panel
+    return dict(sorted(found.items(), key=str))
+
+
+def size(runs: list[StreamRun]) -> Verdict:
+    panels = widths(runs)
+    numbers = {panel: fitted(runs, panel) for panel in panels.values()}
+    parts: dict[str, bool | None] = {}
+    if len({width for width, _ in panels}) > 1:
+        narrow, wide = (end(width for width, _ in panels) for end in (min, max))
+        few = min((heads for _, heads in panels if heads), default=None)
+        small, large = panels[narrow, few], panels[wide, few]
+        found = {arm: paired(runs, (large, arm), (small, arm), lambda run: run.beyond) for arm in ARMS}
+        adjusted = holm({arm: raw_p(d) for arm, d in found.items()})
+        numbers["widest less narrowest"] = {arm: contrast(d, adjusted[arm], len(ARMS)) for arm, d in found.items()}
+        parts = {f"{arm} wider is farther": larger(one) for arm, one in numbers["widest less narrowest"].items()}
+        parts["only none fails to fit when narrow"], numbers["fit when narrow"] = none_fails(runs, small)
+        many = max((heads for width, heads in panels if width == wide and heads), default=None)
+        if many != few:
+            d = paired(runs, (large, "alibi"), (panels[wide, many], "alibi"), lambda run: run.beyond)
+            numbers["ALiBi, few heads less many"] = contrast(d, raw_p(d), 1)
+            parts[f"ALiBi breaks sooner with {many} heads than with {few}"] = larger(
+                numbers["ALiBi, few heads less many"]
+            )
+    verdict = Verdict(
+        "2 size",
+        "Larger models generalise farther; a small one without encoding fails even in range, with RoPE and ALiBi not.",
+        f"first pasted token summed beyond, given fit, widest less narrowest: paired sign-flip, Holm over arms; shares that "
+        f"fit at the narrowest: Fisher's exact test, none against RoPE and ALiBi; p < {SIGNIFICANT}",
+        *combine(parts, "too few seeds for the test"),
+        numbers,
+    )
+    return sized(verdict, [run for run in runs if run.panel in panels.values()])
+
+
+def none_fails(runs: list[StreamRun], panel: str) -> tuple[bool | None, dict]:
+    """Whether fewer seeds fit without encoding than with RoPE or ALiBi, and the counts."""
+    counts = {arm: [len(of(runs, panel, arm, fitted=f)) for f in (True, False)] for arm in ARMS}
+    fit, every = (counts["rope"][i] + counts["alibi"][i] for i in (0, 1))
+    none_fit, none_every = counts["none"]
+    if min(none_every, every) < ENOUGH:
+        return None, counts
+    table = [[none_fit, none_every - none_fit], [fit, every - fit]]
+    p = float(stats.fisher_exact(table, alternative="less").pvalue)
+    return p < SIGNIFICANT, counts | {"p": p}
+
+
+def seeds_minor(runs: list[StreamRun]) -> Verdict:
+    mine, parts, numbers = [run for run in runs if run.panel in TASKS.values()], {}, {}
+    for task, panel in TASKS.items():
+        for arm in ARMS:
+            totals = [run.far(TOKENS).total for run in of(runs, panel, arm)]
+            spread = (max(totals) - min(totals)) / np.mean(totals) if totals else None
+            parts[f"{task} {arm}"] = part(of(runs, panel, arm), lambda _, spread=spread: spread <= SPREAD)
+            numbers[f"{task} {arm}"] = summary(totals) | {"range_of_mean": spread and round(float(spread), 3)}
+    verdict = Verdict(
+        "2 seeds",
+        "Seeds differ little.",
+        f"token accuracy summed over all delays asked: range over the fitted seeds <= {SPREAD:.0%} of its mean",
+        *combine(parts),
+        numbers,
+    )
+    return sized(verdict, mine)
+
+
+def twice_as_far(runs: list[StreamRun]) -> Verdict:
+    """At the paper's size the range 0-50 asked at 101, else twice the longest trained delay."""
+    panel = "b range-50" if of(runs, "b range-50", "none", fitted=False) else "a full"
+    mine = [run for run in runs if run.panel == panel]
+    parts, numbers = {}, {}
+    if mine:
+        at = 101 if panel == "b range-50" else 2 * mine[0].trained[1]
+        floor = mine[0].table.loc[mine[0].table["distance"] == at, "chance"].mean()
+        for arm in ARMS:
+            first = [run.curve()[at] for run in of(runs, panel, arm)]
+            parts[f"{arm} at {at}"] = part(first, lambda first: summary(first)["low"] > floor + ABOVE_FLOOR)
+            numbers[arm] = summary(first) | {"distance": at, "floor": round(float(floor), 3)}
+    verdict = Verdict(
+        "50→101",
+        "Trained to a delay of 50, a model still answers at 101 (an illustration in a summary of the paper).",
+        f"first pasted token there: interval above the floor + {ABOVE_FLOOR}",
+        *combine(parts),
+        numbers,
+    )
+    return sized(verdict, mine)
