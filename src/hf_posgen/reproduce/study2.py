@@ -9,8 +9,8 @@ import pandas as pd
 from ..files import write_text
 from ..sweep import presets, read_sweep
 from .evidence import Verdict, of, summary
-from .outcome import cell, markdown, part_of, trained
-from .streams import FIRST, TOKENS, StreamRun, streams
+from .outcome import markdown, part_of, trained
+from .streams import TOKENS, StreamRun, streams
 from .study2_asked import best_again, other_kind
 from .study2_claims import judge
 
@@ -29,7 +29,7 @@ def reproduce(
     workers: int | None = None,
     quiet: bool | None = None,
 ) -> list[Verdict]:
-    """Train, evaluate, judge; each part in a folder of its own, verdicts.json, verdicts.md, results.md and figures in `out`.
+    """Train, evaluate, judge: each part in a folder of its own, and verdicts.json|md, results.md and figures in `out`.
 
     scale: "small" (two CPU cores) or "paper" (GPUs). parts: of PARTS. seeds: how many (default: the preset's). panels,
     arms: names, for a part of the study; what isn't run is not judged. Raises `ValueError` for an unknown name or a part

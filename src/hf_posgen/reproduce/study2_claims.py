@@ -138,7 +138,7 @@ def diversity(runs: list[StreamRun]) -> Verdict:
     for arm in ARMS:
         slopes = slopes_by_seed(runs, panels, arm)
         interval = t_interval(slopes)
-        parts[arm] = bool(0 < interval[0] and interval[1] < 1) if len(slopes) >= ENOUGH and interval else None
+        parts[arm] = bool(interval[0] > 0 and interval[1] < 1) if len(slopes) >= ENOUGH and interval else None
         numbers[f"slope {arm}"] = summary(slopes)
     verdict = Verdict(
         "2.B",
@@ -277,8 +277,8 @@ def size(runs: list[StreamRun]) -> Verdict:
     verdict = Verdict(
         "2 size",
         "Larger models generalise farther; a small one without encoding fails even in range, with RoPE and ALiBi not.",
-        f"first pasted token summed beyond, given fit, widest less narrowest: paired sign-flip, Holm over arms; shares that "
-        f"fit at the narrowest: Fisher's exact test, none against RoPE and ALiBi; p < {SIGNIFICANT}",
+        f"first pasted token summed beyond, given fit, widest less narrowest: paired sign-flip, Holm over arms; shares "
+        f"that fit at the narrowest: Fisher's exact test, none against RoPE and ALiBi; p < {SIGNIFICANT}",
         *combine(parts, "too few seeds for the test"),
         numbers,
     )
