@@ -17,6 +17,7 @@ STYLES = {
     "rope_llama3": ("#332288", "s"),
     "xpos": ("#44AA99", "X"),
     "rove": ("#44AA99", "P"),
+    "selective_rope": ("#44AA99", "<"),
     "alibi": ("#009E73", "^"),
     "t5": ("#E69F00", "P"),
     "clipped": ("#117733", "s"),
@@ -27,6 +28,7 @@ STYLES = {
     "transformer_xl": ("#661100", ">"),
     "forgetting_gate": ("#AA4499", "p"),
     "cable": ("#AA4499", "d"),
+    "grape": ("#AA4499", "^"),
     "cope": ("#882255", "v"),
     "dape": ("#882255", "^"),
 }

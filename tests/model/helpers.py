@@ -22,6 +22,9 @@ SPECS = [{"name": name} for name in ENCODINGS] + [
     {"name": "fire", "threshold": 4.0},
     {"name": "cope", "max_position": 4},
     {"name": "t5", "buckets": 8, "max_distance": 12},
+    {"name": "grape", "gates": "query"},
+    {"name": "grape", "gates": "key"},
+    {"name": "selective_rope", "width": 1},
 ]
 
 

@@ -270,6 +270,37 @@ class CABLE(Twin):
         return total
 
 
+class GRAPE(Twin):
+    def bias(self, h, i, j, env):
+        K, rate = self.config.head_dim, ZERO
+        if self.spec["gates"] != "key":
+            rate = rate + (1 + (env.p["v"][h] @ env.q[h][i] / K**0.5).exp()).log()
+        if self.spec["gates"] != "query":
+            rate = rate + (1 + (env.p["u"][h] @ env.k[h][j] / K**0.5).exp()).log()
+        return (env.positions[j] - env.positions[i]) * env.p["log_rate"][h].exp() * rate
+
+
+class SelectiveRoPE(Twin):
+    """Token by token: the steps first, each a convolution over the tokens up to it, then their sum."""
+
+    def query(self, q, position, env, h):
+        half, i = len(q) // 2, env.positions.index(position)
+        group = h // (self.config.num_attention_heads // self.config.num_key_value_heads)
+        free = [env.p["up"] @ (env.p["down"] @ x) / (x @ x).sqrt() for x in env.x[: i + 1]]
+        out = list(q)
+        for f in range(half):
+            c, angle = group * half + f, ZERO
+            for t in range(i + 1):
+                for n in range(min(self.spec["width"], t + 1)):
+                    angle = angle + env.p["taps"][c, n] * free[t - n][c]
+            angle = angle * self.spec["base"] ** (-2 * f / len(q))
+            out[f] = q[f] * angle.cos() - q[f + half] * angle.sin()
+            out[f + half] = q[f] * angle.sin() + q[f + half] * angle.cos()
+        return torch.stack(out)
+
+    key = query
+
+
 class Shaw(Twin):
     def bias(self, h, i, j, env):
         distance = min(env.positions[i] - env.positions[j], self.spec["max_distance"])
@@ -316,6 +347,7 @@ TWINS = {
     "rope_llama3": Llama3,
     "xpos": XPos,
     "rove": RoVE,
+    "selective_rope": SelectiveRoPE,
     "alibi": ALiBi,
     "t5": T5,
     "clipped": Clipped,
@@ -326,6 +358,7 @@ TWINS = {
     "transformer_xl": TransformerXL,
     "forgetting_gate": ForgettingGate,
     "cable": CABLE,
+    "grape": GRAPE,
     "cope": CoPE,
     "dape": DAPE,
 }

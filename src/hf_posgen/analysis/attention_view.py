@@ -114,6 +114,7 @@ def _view(residual, module, args, context, encoding) -> AttentionView:
     groups = q.shape[1] // k.shape[1]
     if groups > 1:
         k, v = (t.repeat_interleave(groups, dim=1) for t in (k, v))
+    encoded_q, encoded_k = encoding.query(q, queries, *tables), encoding.key(k, queries, *tables)
     return AttentionView(
         layer=module.layer_idx,
         module=module,
@@ -122,11 +123,11 @@ def _view(residual, module, args, context, encoding) -> AttentionView:
         input_BLD=hidden,
         content_q_BHLK=q,
         content_k_BHLK=k,
-        q_BHLK=encoding.query(q, queries, *tables),
-        k_BHLK=encoding.key(k, queries, *tables),
+        q_BHLK=encoded_q,
+        k_BHLK=encoded_k,
         v_BHLK=encoding.value(v, queries, *tables),
         queries=queries,
         keys=keys,
         visible=context.visible,
-        bias=encoding.bias(queries, keys, *tables),
+        bias=encoding.bias(queries.holding(encoded_q), keys.holding(encoded_k), *tables),
     )

@@ -50,6 +50,9 @@ class Columns:
         """(B, H, c, M), for the rows this was cut to."""
         return self.query_BHLC @ self.key_BHMC.transpose(-1, -2)
 
+    def __add__(self, other: "Columns") -> "Columns":
+        return Columns(_beside(self.query_BHLC, other.query_BHLC), _beside(self.key_BHMC, other.key_BHMC))
+
 
 @dataclass(frozen=True)
 class ByDistance:
@@ -84,13 +87,19 @@ class Pairwise:
 Bias = Columns | ByDistance | Pairwise
 
 
-def relative(slopes_H: torch.Tensor, queries, keys) -> Columns:
-    """The bias -slope · (query position - key position), as columns.
+def _beside(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    shape = torch.broadcast_shapes(a.shape[:-1], b.shape[:-1])
+    return torch.cat([a.expand(*shape, -1), b.expand(*shape, -1)], -1)
+
+
+def relative(slopes: torch.Tensor, queries, keys) -> Columns:
+    """The bias -slope · (query position - key position), as columns; slopes per head (H,) or query (B or 1, H, L or 1).
 
     Positions are counted from the middle of the queries, in integers: the bias of a shifted sequence is then bit-equal.
     """
     middle = (queries.positions_BL[:, :1] + queries.positions_BL[:, -1:]) // 2
-    slopes = slopes_H.to(queries.dtype)[None, :, None]
+    slopes = slopes.to(queries.dtype)
+    slopes = slopes[None, :, None] if slopes.ndim == 1 else slopes
     query = slopes * (queries.positions_BL - middle).to(queries.dtype)[:, None, :]
     key = (keys.positions_BL - middle).to(queries.dtype)[:, None, :]
     slopes = slopes.expand_as(query)

@@ -40,12 +40,13 @@ class Context:
         if self.real_BL is not None:
             steps_BLS = steps_BLS * self.real_BL[..., None]
         sums_BLS = running_sums(steps_BLS, self.documents_BL)
-        if layer is None:
-            all_BMS = sums_BLS
-        else:
-            before = layer.last("sums")
-            sums_BLS = sums_BLS if before is None else sums_BLS + before
-            all_BMS = layer.append("sums", sums_BLS)
+        kept = max(1, encoding.lags)
+        before = None if layer is None else layer.last("sums", kept)
+        if before is not None:
+            sums_BLS = sums_BLS + before[:, -1:]
+        all_BMS = sums_BLS if layer is None else layer.append("sums", sums_BLS, kept)
+        if encoding.lags:
+            queries = replace(queries, lagged_BLSN=lagged(before, sums_BLS, encoding.lags, self.documents_BL))
         return replace(queries, sums_BLS=sums_BLS), replace(self.keys, sums_BLS=all_BMS)
 
 
@@ -59,6 +60,17 @@ def running_sums(steps_BLS: torch.Tensor, documents_BL: torch.Tensor | None) -> 
     )  # each token's document's first slot
     before = (sums - steps_BLS).gather(1, first[..., None].expand_as(sums))
     return sums - before
+
+
+def lagged(before, sums_BLS: torch.Tensor, count: int, documents_BL: torch.Tensor | None) -> torch.Tensor:
+    """(B, L, S, N): the sums as they stood 0..count-1 tokens earlier, 0 before the document; `before` are the cache's."""
+    length = sums_BLS.shape[1] + count - 1
+    whole = (sums_BLS if before is None else torch.cat([before, sums_BLS], 1))[:, -length:]
+    lagged_BLSN = torch.nn.functional.pad(whole, (0, 0, length - whole.shape[1], 0)).unfold(1, count, 1).flip(-1)
+    if documents_BL is None:
+        return lagged_BLSN
+    of_BLN = torch.nn.functional.pad(documents_BL, (count - 1, 0), value=-1).unfold(1, count, 1).flip(-1)
+    return torch.where((of_BLN == documents_BL[..., None])[:, :, None], lagged_BLSN, 0)
 
 
 def build_context(

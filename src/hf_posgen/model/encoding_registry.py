@@ -3,8 +3,9 @@
 from .component import build, resolve_field
 from .encodings_absolute import Learned, NoPE, Sinusoidal
 from .encodings_additive import FIRE, KERPLE, T5, ALiBi, Clipped, Sandwich
-from .encodings_contextual import CABLE, DAPE, CoPE, ForgettingGate, Shaw, TransformerXL
+from .encodings_contextual import DAPE, CoPE, Shaw, TransformerXL
 from .encodings_external import EXTERNAL
+from .encodings_gated import CABLE, GRAPE, ForgettingGate, SelectiveRoPE
 from .encodings_rotary import DynamicNTKRoPE, LinearRoPE, Llama3RoPE, LongRoPE, NTKRoPE, RoPE, RoVE, XPos, YaRNRoPE
 from .position_encoding import PositionEncoding
 
@@ -23,6 +24,7 @@ ENCODINGS: dict[str, type[PositionEncoding]] = {
     "rope_llama3": Llama3RoPE,
     "xpos": XPos,
     "rove": RoVE,
+    "selective_rope": SelectiveRoPE,
     "alibi": ALiBi,
     "t5": T5,
     "clipped": Clipped,
@@ -33,6 +35,7 @@ ENCODINGS: dict[str, type[PositionEncoding]] = {
     "transformer_xl": TransformerXL,
     "forgetting_gate": ForgettingGate,
     "cable": CABLE,
+    "grape": GRAPE,
     "cope": CoPE,
     "dape": DAPE,
     **EXTERNAL,

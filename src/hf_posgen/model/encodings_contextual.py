@@ -1,36 +1,13 @@
-"""Encodings whose bias depends on the content too."""
+"""Encodings whose bias depends on what a query and a key hold."""
 
 import torch
 from torch import nn
 from transformers import initialization as init
 
-from .attention_bias import Pairwise, Rows, between_sums
+from .attention_bias import Pairwise, Rows
 from .encodings_absolute import exact_angles, inverse_frequencies
 from .encodings_additive import KERPLE
 from .position_encoding import PositionEncoding, Tokens
-
-
-class ForgettingGate(PositionEncoding):
-    """The forgetting transformer's bias (Lin et al. 2025, equation 4): Σ log f over the tokens after the key up to the
-    query, f = σ(w · x + b) per head. `bias_init` is b at the start (in nats of the logit; large: forget little).
-    """
-
-    paper = "2503.02130"
-    shared = False
-
-    def __init__(self, config, *, bias_init: float = 2.0):
-        super().__init__(config)
-        self.bias_init = bias_init
-        self.gate = nn.Linear(config.hidden_size, config.num_attention_heads)
-
-    def reset_parameters(self) -> None:
-        init.constant_(self.gate.bias, self.bias_init)
-
-    def increments(self, x_BLD: torch.Tensor) -> torch.Tensor:
-        return nn.functional.logsigmoid(self.gate(x_BLD).to(torch.promote_types(x_BLD.dtype, torch.float32)))
-
-    def bias(self, queries: Tokens, keys: Tokens):
-        return between_sums(queries, keys)
 
 
 class CoPE(PositionEncoding):
@@ -70,28 +47,6 @@ class CoPE(PositionEncoding):
         low, high = at_whole.gather(-1, below.long()), at_whole.gather(-1, above.long())
         share = positions - below
         return (1 - share) * low + share * high
-
-
-class CABLE(PositionEncoding):
-    """Context-aware bias (Veisi et al. 2025; reconstructed): each token adds a positive step softplus(w · x + b) per
-    head, and the bias is minus what was added after the key up to the query. `bias_init` is b at the start."""
-
-    paper = "2503.08067"
-    shared = False
-
-    def __init__(self, config, *, bias_init: float = -2.0):
-        super().__init__(config)
-        self.bias_init = bias_init
-        self.step = nn.Linear(config.hidden_size, config.num_attention_heads)
-
-    def reset_parameters(self) -> None:
-        init.constant_(self.step.bias, self.bias_init)
-
-    def increments(self, x_BLD: torch.Tensor) -> torch.Tensor:
-        return -nn.functional.softplus(self.step(x_BLD).to(torch.promote_types(x_BLD.dtype, torch.float32)))
-
-    def bias(self, queries: Tokens, keys: Tokens):
-        return between_sums(queries, keys)
 
 
 class Shaw(PositionEncoding):

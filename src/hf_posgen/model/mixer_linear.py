@@ -1,14 +1,12 @@
 """Mixers whose past is a state of constant size: linear attention and gated linear attention."""
 
-from dataclasses import replace
-
 import torch
 from torch import nn
 from torch.nn import functional as F
 
 from .encoding_registry import build_encoding
 from .encodings_additive import ALiBi
-from .encodings_contextual import CABLE, ForgettingGate
+from .encodings_gated import CABLE, ForgettingGate
 
 CHUNK = 64  # tokens whose pairs are written out at once
 GATED_CHUNK = 16  # so short that the products of its gates stay within float32's range
@@ -143,7 +141,7 @@ class LinearAttention(_LinearAttention):
             encoding = self.position_encoding
             tables = encoding.tables(context.queries, context.keys)
         layer, past = self.cached(cache, context)
-        tokens = replace(context.queries, hidden_BLD=hidden_states)
+        tokens, _ = context.with_hidden(hidden_states, encoding, layer)
         q, k, v = self.project(hidden_states, tokens.dtype)
         q, k = self.features(q), self.features(k)
         log_decay_BHL1, states = self.decay(hidden_states, encoding, context, past)

@@ -53,7 +53,7 @@ class SoftmaxAttention(nn.Module):
             queries=queries,
             keys=keys,
             visible=context.visible,
-            bias=encoding.bias(queries, keys, *tables),
+            bias=encoding.bias(queries.holding(q), keys.holding(k), *tables),
             scale=self.scaling,
             logit_scale=self.logit_scale,
             dropout=self.config.attention_dropout if self.training else 0.0,

@@ -46,8 +46,8 @@ class PosGenDynamicLayer(_Streams, DynamicLayer):
         super().__init__(**kwargs)
         self.streams = {}
 
-    def append(self, name: str, new_BL: torch.Tensor) -> torch.Tensor:
-        """Add the new tokens' part of a stream; returns the whole stream (B, M, ...)."""
+    def append(self, name: str, new_BL: torch.Tensor, kept: int = 1) -> torch.Tensor:
+        """Add the new tokens' part of a stream; returns the whole stream (B, M, ...). (`kept` concerns states alone.)"""
         old = self.streams.get(name)
         if old is not None and old.shape[0] != new_BL.shape[0]:  # a row that stood for all meets rows that differ
             rows = max(old.shape[0], new_BL.shape[0])
@@ -55,9 +55,9 @@ class PosGenDynamicLayer(_Streams, DynamicLayer):
         self.streams[name] = new_BL if old is None else torch.cat([old, new_BL], dim=1)
         return self.streams[name]
 
-    def last(self, name: str) -> torch.Tensor | None:
-        """(B, 1, ...): the stream at the last token before the new ones."""
-        return self.streams[name][:, -1:] if name in self.streams else None
+    def last(self, name: str, count: int = 1) -> torch.Tensor | None:
+        """(B, up to count, ...): the stream at the last tokens before the new ones."""
+        return self.streams[name][:, -count:] if name in self.streams else None
 
     def crop(self, tokens_to_remove: int) -> None:
         super().crop(tokens_to_remove)
@@ -72,7 +72,7 @@ class PosGenStaticLayer(_Streams, StaticLayer):
         super().__init__(max_cache_len=max_cache_len, **kwargs)
         self.streams = {}
 
-    def append(self, name: str, new_BL: torch.Tensor) -> torch.Tensor:
+    def append(self, name: str, new_BL: torch.Tensor, kept: int = 1) -> torch.Tensor:
         if name not in self.streams:
             shape = (new_BL.shape[0], self.max_cache_len, *new_BL.shape[2:])
             self.streams[name] = new_BL.new_zeros(shape)
@@ -81,12 +81,13 @@ class PosGenStaticLayer(_Streams, StaticLayer):
         self.streams[name].index_copy_(1, slots, new_BL)
         return self.streams[name]
 
-    def last(self, name: str) -> torch.Tensor | None:
+    def last(self, name: str, count: int = 1) -> torch.Tensor | None:
         if name not in self.streams:
             return None
-        stream, length = self.streams[name], self.cumulative_length.to(self.streams[name].device)
-        last = stream.index_select(1, (length - 1).clamp(min=0).reshape(1))
-        return torch.where(length > 0, last, torch.zeros_like(last))
+        stream = self.streams[name]
+        slots = torch.arange(-count, 0, device=stream.device) + self.cumulative_length.to(stream.device)
+        last = stream.index_select(1, slots.clamp(min=0))
+        return torch.where((slots >= 0).reshape(-1, *[1] * (last.ndim - 2)), last, 0)
 
 
 class PosGenStateLayer(_Streams, CacheLayerMixin):
@@ -114,9 +115,10 @@ class PosGenStateLayer(_Streams, CacheLayerMixin):
         self.states = {name: state.clone() for name, state in states.items()}
         self.seen, self.is_initialized = self.seen + tokens, True
 
-    def append(self, name: str, new_BL: torch.Tensor) -> torch.Tensor:
-        """Nobody looks back here: keep the last token's part alone; returns the new tokens'."""
-        self.streams[name] = new_BL[:, -1:].clone()
+    def append(self, name: str, new_BL: torch.Tensor, kept: int = 1) -> torch.Tensor:
+        """Nobody looks back farther here than `kept` tokens: their part alone is kept; returns the new tokens'."""
+        whole = torch.cat([self.streams[name], new_BL], 1) if kept > 1 and name in self.streams else new_BL
+        self.streams[name] = whole[:, -kept:].clone()
         return new_BL
 
     last = PosGenDynamicLayer.last

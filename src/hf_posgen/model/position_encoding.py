@@ -33,6 +33,8 @@ class Tokens:
     sequential: the positions are one unbroken count from 0 over the whole row, in every row, known without looking.
     hidden_BLD: the layer's input (keys of earlier steps have none: None there).
     sums_BLS: running sums of the encoding's `increments` up to and including each token, in float32 or better.
+    lagged_BLSN: for an encoding with `lags` N, those sums 0..N-1 tokens earlier, 0 before the document; queries only.
+    vectors_BHLK: the layer's queries or keys as encoded (keys may have fewer heads); for `bias` only.
     dtype: what to compute in: float32, or float64 in a float64 model.
     """
 
@@ -42,7 +44,13 @@ class Tokens:
     sequential: bool = False
     hidden_BLD: torch.Tensor | None = None
     sums_BLS: torch.Tensor | None = None
+    lagged_BLSN: torch.Tensor | None = None
+    vectors_BHLK: torch.Tensor | None = None
     dtype: torch.dtype = torch.float32
+
+    def holding(self, vectors_BHLK: torch.Tensor) -> "Tokens":
+        """These tokens with their queries or keys, as `bias` may see them."""
+        return replace(self, vectors_BHLK=vectors_BHLK)
 
     def rows(self, start: int, stop: int) -> "Tokens":
         """The tokens start..stop-1 of each row."""
@@ -61,11 +69,13 @@ class PositionEncoding(nn.Module):
         `model.layers.N.self_attn.position_encoding`).
     `depends_on_length`: a token's encoding changes as its document grows, and with it every hidden state above the first
         layer. Such an encoding can't be causal; the cache then keeps the embeddings, and each step is a pass over all.
+    `lags`: how many of the latest running sums a token sees (`lagged_BLSN`).
     `paper`: the arXiv id of its source.
     """
 
     shared = True
     depends_on_length = False
+    lags = 0
     paper: str | None = None
 
     def __init__(self, config):

@@ -34,9 +34,12 @@ def bias_kind(encoding: PositionEncoding) -> str | None:
     """The kind of bias an encoding adds, asked of the encoding itself on four tokens."""
     device = next((parameter.device for parameter in encoding.parameters()), torch.device("cpu"))
     with torch.no_grad(), device:  # models are also built where tensors have no data
-        x = torch.zeros(1, 4, encoding.config.hidden_size)
+        config = encoding.config
+        x = torch.zeros(1, 4, config.hidden_size)
+        q, k = (torch.zeros(1, n, 4, config.head_dim) for n in (config.num_attention_heads, config.num_key_value_heads))
         context = build_context(x, None, None, None, None, None, encoding.depends_on_length)
-        bias = encoding.bias(*context.with_hidden(x, encoding, None))
+        queries, keys = context.with_hidden(x, encoding, None)
+        bias = encoding.bias(queries.holding(q), keys.holding(k))
     return None if bias is None else bias.kind
 
 
