@@ -22,6 +22,12 @@ from .training_state import Progress
 EXPLODED = 20.0  # times the loss at the start, or of a uniform guess where that is larger
 
 
+def places_asked(labels_NT: torch.Tensor) -> int:
+    """How many of the last places of a batch hold every logit that is scored; at least 1."""
+    asked = (labels_NT[:, 1:] != IGNORE).any(0).nonzero()
+    return labels_NT.shape[1] - int(asked[0]) if len(asked) else 1
+
+
 class Trainer:
     """One run in one process; the others of a launch do the same at the same time."""
 
@@ -30,8 +36,12 @@ class Trainer:
         self.on_step, self.quiet = on_step, quiet
         self.task = build_task(run.task)
         model = build_model(run)
-        optimizer = torch.optim.AdamW(model.parameters(), lr=0.0, weight_decay=self.train.weight_decay)
-        self.model, self.optimizer = accelerator.prepare(model, optimizer)
+        fused = accelerator.device.type in ("cpu", "cuda")
+        optimizer = torch.optim.AdamW(model.parameters(), lr=0.0, weight_decay=self.train.weight_decay, fused=fused)
+        self.model, prepared = accelerator.prepare(model, optimizer)
+        # Accelerate's wrapper looks for installed packages in each step, and does nothing else without a loss scaler.
+        self.optimizer = prepared.optimizer
+        self.parameters = list(self.model.parameters())
         self.forward = torch.compile(self.model) if self.train.compile else self.model
         self.progress = Progress(run_hash(run), accelerator.num_processes)
         self.checkpoints = Checkpoints(run, out, accelerator, self.progress, uploads)
@@ -70,7 +80,8 @@ class Trainer:
 
     def step(self) -> torch.Tensor:
         """One optimizer step; returns the loss, the mean over all scored tokens of all micro-batches and processes."""
-        self.model.train()
+        if not self.model.training:
+            self.model.train()
         device, progress = self.accelerator.device, self.progress
         batches = self.batches(progress.step)
         counts = [
@@ -78,7 +89,7 @@ class Trainer:
             sum(tokens.numel() for tokens, *_ in batches),
             int(self.signalled),  # one process may hear a signal a step before another: all stop at the same step
         ]
-        scored, tokens, signalled = self.accelerator.reduce(torch.tensor(counts, device=device), "sum").tolist()
+        scored, tokens, signalled = self._over_processes(torch.tensor(counts, device=device)).tolist()
         self.terminated = signalled > 0
         progress.step += 1
         progress.tokens_seen += tokens
@@ -90,17 +101,21 @@ class Trainer:
         for i, batch in enumerate(batches):
             last = i == len(batches) - 1
             inputs = {name: part.to(device) for name, part in zip(self.task.columns, batch, strict=True)}
+            keep = places_asked(batch[1])
             with contextlib.nullcontext() if last else self.accelerator.no_sync(self.model):
-                part = self.forward(**inputs, use_cache=False, num_items_in_batch=scored).loss
+                part = self.forward(**inputs, use_cache=False, num_items_in_batch=scored, logits_to_keep=keep).loss
                 self.accelerator.backward(part * self.accelerator.num_processes)  # DDP averages over processes
             loss += part.detach()
-        loss = self.accelerator.reduce(loss, "sum")
-        norm = self.accelerator.clip_grad_norm_(self.model.parameters(), self.train.clip or math.inf)
+        loss = self._over_processes(loss)
+        norm = self.accelerator.clip_grad_norm_(self.parameters, self.train.clip or math.inf)
         norm = norm.full_tensor() if hasattr(norm, "full_tensor") else norm  # sharded weights have a sharded norm
         self._refuse_to_explode(*torch.stack([loss, norm]).tolist())
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
         return loss
+
+    def _over_processes(self, part: torch.Tensor) -> torch.Tensor:
+        return self.accelerator.reduce(part, "sum") if self.accelerator.num_processes > 1 else part
 
     def _refuse_to_explode(self, loss: float, norm: float) -> None:
         """Before the optimizer sees the gradient, so that no state is saved with such weights."""

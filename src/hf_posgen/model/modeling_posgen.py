@@ -230,6 +230,8 @@ class PosGenForCausalLM(PosGenPreTrainedModel, GenerationMixin):
         logits = self.lm_head(hidden if isinstance(keep, int) else hidden[:, keep])
         loss = None
         if labels is not None:
+            if not isinstance(keep, int):  # the logits at t are asked for the label at t + 1
+                kwargs.setdefault("shift_labels", nn.functional.pad(labels, (-1, 1), value=-100)[:, keep].contiguous())
             loss = self.loss_function(logits=logits, labels=labels, vocab_size=self.config.vocab_size, **kwargs)
         return CausalLMOutputWithPast(
             loss=loss,
