@@ -37,6 +37,7 @@ def report(rows: list[dict], out: str | Path, title: str = "Extrapolation report
     """Write out/report.md, out/report.html and out/figures/*.png|pdf. Raises `ValueError` where there are no rows."""
     from . import report_figures as draw
     from .report_maps import heat_maps
+    from .report_text import position_curve
 
     shown, out = panels(frame(rows)), Path(out)
     overview = draw.overview(shown, out / "figures")
@@ -48,7 +49,7 @@ def report(rows: list[dict], out: str | Path, title: str = "Extrapolation report
         EXPLORE,
     ]
     for panel in shown:
-        mine = draw.curves(panel, out / "figures") + heat_maps(panel, out / "figures")
+        mine = [path for make in (draw.curves, position_curve, heat_maps) for path in make(panel, out / "figures")]
         figures += mine
         blocks += _panel(panel, mine)
     blocks += ["## What the numbers are", DEFINITIONS]
@@ -87,5 +88,5 @@ def _facts(table) -> str:
     row = table.iloc[0]
     words = [f"Task `{row['task']}`", facts(table)]
     words += [f"model in {row['dtype']}"] if "dtype" in table else []
-    words += [f"weights selected on: {row['selected_on']}"] if "selected_on" in table else []
+    words += [f"weights selected on: {row['selected_on']}"] if isinstance(row.get("selected_on"), str) else []
     return ", ".join(words) + "."

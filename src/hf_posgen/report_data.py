@@ -9,7 +9,15 @@ import pandas as pd
 from .report_style import order
 
 NEEDED = ("arm", "encoding", "seed", "split", "length", "exact_match", "fit", "task")
-OPTIONAL = {"distance": math.nan, "chance": math.nan, "ceiling": 1.0, "baselines": None, "panel": "", "run": "", "kind": ""}
+OPTIONAL = {
+    "distance": math.nan,
+    "chance": math.nan,
+    "ceiling": 1.0,
+    "baselines": None,
+    "panel": "",
+    "run": "",
+    "kind": "",
+}
 IN_DISTRIBUTION = ("train", "validation", "test")
 
 LABELS = {
@@ -17,11 +25,14 @@ LABELS = {
     "token_accuracy": "token accuracy",
     "first_accuracy": "first pasted token",
     "rest_accuracy": "rest of the paste",
+    "perplexity": "perplexity",
 }
+SHARES = tuple(key for key in LABELS if key != "perplexity")  # 0 to 1, more is better
 BASELINES = {
     "bag_of_words": "bag of words",
     "induction_1gram": "1-gram look-up",
     "induction_2gram": "2-gram look-up",
+    "unigram_perplexity": "token frequencies",
 }
 
 
@@ -75,7 +86,10 @@ def panels(table: pd.DataFrame) -> list[Panel]:
 
 
 def metrics(table: pd.DataFrame) -> list[str]:
-    """What to show: first and rest of a paste apart, else the exact match."""
+    """What to show: first and rest of a paste apart, of text the perplexity and how often the next token is named, else the
+    exact match."""
+    if "perplexity" in table and table["perplexity"].notna().any():
+        return ["perplexity", "token_accuracy"]
     has_first = "first_accuracy" in table and table["first_accuracy"].notna().any()
     return ["first_accuracy", "rest_accuracy"] if has_first else ["exact_match"]
 
@@ -145,15 +159,18 @@ def by_seed(table: pd.DataFrame, axis: str, metric: str) -> pd.DataFrame:
 
 def baselines_beside(metric: str) -> list[str]:
     """The baselines that compare with a metric: what matches content can't begin a paste."""
-    return [key for key in BASELINES if metric != "first_accuracy" or not key.startswith("induction")]
+    if metric == "perplexity":
+        return ["unigram_perplexity"]
+    names = [key for key in BASELINES if key != "unigram_perplexity"]
+    return [key for key in names if metric != "first_accuracy" or not key.startswith("induction")]
 
 
 def references(table: pd.DataFrame, axis: str, metric: str) -> dict[str, pd.Series]:
     """{name: values by point}: chance, a ceiling below 1, and what strategies that ignore the distance reach."""
     rows = along(table, axis)
-    out = {"chance": rows.groupby(axis)["chance"].mean().dropna()}
+    out = {"chance": rows.groupby(axis)["chance"].mean().dropna()} if metric in SHARES else {}
     ceiling = rows.groupby(axis)["ceiling"].mean()
-    if (ceiling < 0.999).any():
+    if metric in SHARES and (ceiling < 0.999).any():
         out["ceiling"] = ceiling
     for key in baselines_beside(metric):
         values = rows["baselines"].map(lambda all_, key=key: all_.get(key) if isinstance(all_, dict) else None)

@@ -10,9 +10,21 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import FixedLocator, NullLocator
+from matplotlib.ticker import FixedLocator, LogFormatter, NullLocator
 
-from .report_data import LABELS, Panel, axes, by_seed, encodings, facts, fits, metrics, references, trained_ranges
+from .report_data import (
+    LABELS,
+    SHARES,
+    Panel,
+    axes,
+    by_seed,
+    encodings,
+    facts,
+    fits,
+    metrics,
+    references,
+    trained_ranges,
+)
 from .report_style import GREY, Style, styles
 from .statistics import t_interval
 
@@ -36,6 +48,7 @@ REFERENCES = {
     "bag of words": ("#8c6d1f", (0, (1, 1.5))),
     "1-gram look-up": ("#8c6d1f", (0, (1, 1.5))),
     "2-gram look-up": ("#8c6d1f", (0, (3, 1.2, 1, 1.2))),
+    "token frequencies": ("#8c6d1f", (0, (1, 1.5))),
 }
 
 
@@ -55,13 +68,35 @@ def grid(rows: int, columns: int, width: float, height: float):
 
 
 def curve(ax, table, axis: str, metric: str) -> list[Line2D]:
-    """One arm after the other; returns the handles of the legend.
+    """A metric along an axis; returns the handles of the legend."""
+    seeds = by_seed(table, axis, metric)
+    shade(ax, trained_ranges(table, axis))
+    handles = seed_lines(ax, table, seeds, axis, metric)
+    ax.set(xlabel=f"{axis} (tokens)")
+    level(ax, metric)
+    if axis == "length":
+        log_lengths(ax, seeds[axis])
+    return handles + reference_lines(ax, references(table, axis, metric))
+
+
+def level(ax, metric: str) -> None:
+    """The upright axis: a share from 0 to 1, or a perplexity, whose ratios count."""
+    if metric in SHARES:
+        ax.set(ylim=(-0.03, 1.05), ylabel=f"accuracy, {LABELS[metric]}")
+    else:
+        ax.set(ylabel=LABELS[metric], yscale="log")
+        for axis in (ax.yaxis.set_major_formatter, ax.yaxis.set_minor_formatter):
+            axis(LogFormatter(labelOnlyBase=False, minor_thresholds=(2, 0.5)))
+    ax.grid(axis="y", color="#e4e4e4", lw=0.6)
+    ax.set_axisbelow(True)
+
+
+def seed_lines(ax, table, seeds, axis: str, metric: str) -> list[Line2D]:
+    """One arm after the other, from the columns `axis` and `metric` of `seeds` (arm, fit, seed); returns the handles.
 
     From three fitting seeds on: their mean and its t interval. Below that every seed is a thin line of its own. Seeds that
     did not fit are thin and grey, and enter no mean."""
-    seeds, look = by_seed(table, axis, metric), styles(encodings(table))
-    shade(ax, trained_ranges(table, axis))
-    handles = []
+    look, handles = styles(encodings(table)), []
     arms = [arm for arm in encodings(table) if (seeds["arm"] == arm).any()]
     for under, arm in enumerate(reversed(arms)):
         mine, (fitted, all_seeds) = seeds[seeds["arm"] == arm], fits(table)[arm]
@@ -75,12 +110,7 @@ def curve(ax, table, axis: str, metric: str) -> list[Line2D]:
             for _, one in good.groupby("seed"):
                 draw(ax, one[axis], one[metric], look[arm], width=width, under=under)
         handles.insert(0, handle(arm, look[arm], fitted, all_seeds))
-    ax.set(ylim=(-0.03, 1.05), xlabel=f"{axis} (tokens)", ylabel=f"accuracy, {LABELS[metric]}")
-    ax.grid(axis="y", color="#e4e4e4", lw=0.6)
-    ax.set_axisbelow(True)
-    if axis == "length":
-        log_lengths(ax, seeds[axis])
-    return handles + reference_lines(ax, references(table, axis, metric))
+    return handles
 
 
 def draw(ax, x, y, style: Style, fitted: bool = True, width: float = 1.3, under: int = 0) -> None:
@@ -106,7 +136,8 @@ def band(ax, good, axis: str, metric: str, style: Style, width: float, under: in
     x = [point for point, _ in points]
     draw(ax, x, [sum(values) / len(values) for _, values in points], style, width=width, under=under)
     ends = [t_interval(values) or (math.nan, math.nan) for _, values in points]
-    ax.fill_between(x, *np.clip(np.array(ends).T, 0, 1), color=style.colour, alpha=0.17, lw=0, zorder=1.5)
+    top = 1 if metric in SHARES else None
+    ax.fill_between(x, *np.clip(np.array(ends).T, 0, top), color=style.colour, alpha=0.17, lw=0, zorder=1.5)
 
 
 def handle(arm: str, style: Style, fitted: int, seeds: int) -> Line2D:

@@ -8,15 +8,17 @@ from itertools import combinations
 import pandas as pd
 
 from .metrics.posgen_extrapolation.headlines import FarNumbers, far_numbers, farthest_kept
-from .report_data import LABELS, along, axes, encodings, fits, metrics, trained_range
+from .report_data import LABELS, SHARES, along, axes, encodings, fits, metrics, trained_range
 from .report_tables import over_seeds
 from .statistics import holm, sign_flip, smallest_p, underpowered
 
 BEYOND = {"length": "longer", "distance": "farther"}
+MUCH_WORSE = 1.05  # times the perplexity at the trained length
 SPLITS = ("longer", "farther", "nearer", "between", "both")
 DEFINITIONS = """\
 - **Kept to**: the largest length (distance) up to which the lower bound of exact match is at least .9 at every cell, the
-  other axis as trained; the worst and the best seed. "≥" where that is the last one asked.
+  other axis as trained; the worst and the best seed. "≥" where that is the last one asked. Of text: the largest length up
+  to which perplexity is at most 1.05 times that at the trained length, wherever asked.
 - **Mean over a split**: over its cells, then over the seeds that fit.
 - **Sum**: accuracy summed over the distances asked. **P**: what is summed beyond the trained distances over what is summed
   up to their end. P means nothing unless accuracy reaches its floor in the range asked, and it falls with a wider trained
@@ -30,6 +32,9 @@ DEFINITIONS = """\
 
 def kept_to(run: pd.DataFrame, axis: str) -> float | None:
     """The largest length (distance) that one run keeps; None where even the first fails."""
+    if metrics(run)[0] == "perplexity":
+        curve = along(run, axis).groupby(axis)["perplexity"].mean()
+        return farthest_kept(list((curve.iloc[0] / curve).items()), level=1 / MUCH_WORSE)
     some = along(run, axis).dropna(subset=["exact_match_low"])
     some = some[some["split"].isin(["validation", "test", BEYOND[axis]])]
     return farthest_kept(list(zip(some[axis], some["exact_match_low"], strict=True)))
@@ -66,9 +71,12 @@ def headline_table(table: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
             lines.append([arm, "did not fit", *["-"] * (len(head) - 2)])
             continue
         line = [arm, *(_kept(mine, axis) for axis in asked)]
-        line += [over_seeds(_split_means(mine, split, metric)) for split in splits for metric in shown]
+        line += [
+            over_seeds(_split_means(mine, split, metric), clip=metric in SHARES) for split in splits for metric in shown
+        ]
         if splits:
-            line.append(f"{max(_split_means(mine, splits[0], shown[0]), default=float('nan')):.2f}")
+            best = max if shown[0] in SHARES else min
+            line.append(f"{best(_split_means(mine, splits[0], shown[0]), default=float('nan')):.2f}")
         lines.append(line)
     return head, lines
 
@@ -80,7 +88,7 @@ def over_all_seeds(table: pd.DataFrame) -> str:
         for split in SPLITS if 0 < k < n else ():
             values = _split_means(table[table["arm"] == arm], split, shown)
             if values:
-                out.append(f"{arm}, {split}, over all {n} seeds: {over_seeds(values)}")
+                out.append(f"{arm}, {split}, over all {n} seeds: {over_seeds(values, clip=shown in SHARES)}")
     return "; ".join(out)
 
 

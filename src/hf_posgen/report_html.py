@@ -12,6 +12,7 @@ from .report_data import (
     BASELINES,
     IN_DISTRIBUTION,
     LABELS,
+    SHARES,
     Panel,
     axes,
     baselines_beside,
@@ -60,14 +61,14 @@ def describe(panel: Panel) -> dict:
     """What the page needs of a panel, with its rows as lists in the order of `columns`."""
     table, arms = panel.table, encodings(panel.table)
     look, fit = styles(arms), fits(table)
-    shown = [key for key in LABELS if key in table and table[key].notna().any()]
+    shown = [key for key in SHARES if key in table and table[key].notna().any()]
     splits = sorted(table["split"].unique(), key=lambda split: SPLITS.index(split) if split in SPLITS else len(SPLITS))
     columns, rows = _columns(table, list(arms), splits, shown)
     return {
         "title": panel.title,
         "facts": facts(table),
         "axes": axes(table),
-        "shown": metrics(table)[0],
+        "shown": next(key for key in metrics(table) if key in SHARES),
         "metrics": [{"key": key, "label": LABELS[key]} for key in shown],
         "ranges": {axis: trained_ranges(table, axis) for axis in ("length", "distance")},
         "references": {key: ["chance", "ceiling", *map(BASELINES.get, baselines_beside(key))] for key in shown},

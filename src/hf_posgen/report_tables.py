@@ -4,6 +4,7 @@ from tabulate import tabulate
 
 from .report_data import (
     LABELS,
+    SHARES,
     Panel,
     axes,
     by_seed,
@@ -60,7 +61,7 @@ def axis_table(
         line = [f"{point:g}{' trained' if inside else ''}"]
         for arm in arms:
             here = seeds[(seeds["arm"] == arm) & (seeds[axis] == point) & (seeds["fit"] == (counts[arm][0] > 0))]
-            line.append(over_seeds(here[metric].tolist()))
+            line.append(over_seeds(here[metric].tolist(), clip=metric in SHARES))
         lines.append(line + [number(values[point]) if point in values else "-" for values in beside.values()])
     return [axis, *(heading(arm, *counts[arm]) for arm in arms), *(name.replace(" ", "\n") for name in beside)], lines
 
