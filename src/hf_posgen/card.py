@@ -8,7 +8,18 @@ import yaml
 from huggingface_hub import ModelCard, ModelCardData
 
 from .files import read_rows, write_text
-from .results_metadata import BEYOND, METRICS, SplitSummary, benchmark, eval_files, kept, model_index, summarize
+from .results_metadata import (
+    BEYOND,
+    METRICS,
+    SplitSummary,
+    asked,
+    benchmark,
+    eval_files,
+    kept,
+    model_index,
+    on_the_hub,
+    summarize,
+)
 from .run_config import read_yaml
 from .training_state import state_name
 
@@ -44,7 +55,7 @@ def render(
         library_name="transformers",
         pipeline_tag="text-generation",
         tags=[LIBRARY, "positional-encoding", "length-generalization", *_names(run["model"]), task["name"]],
-        datasets=[benchmark(task, owner)[0]],
+        datasets=[benchmark(task, owner)[0]] if on_the_hub(task) else None,
         metrics=list(dict.fromkeys(METRICS[metric][0] for one in summaries for metric in one.scores)) or None,
         model_name=(repo_id or folder.name).split("/")[-1] if summaries else None,
         eval_results=model_index(summaries, task, owner) or None,
@@ -77,7 +88,8 @@ def _facts(folder: Path, run: dict, rows: list[dict], summaries: list[SplitSumma
         "summaries": summaries,
         "metrics": [(key, name) for key, (_, name) in METRICS.items() if any(key in one.scores for one in summaries)],
         "kept": {axis: kept(rows, axis) for axis in ("length", "distance")} if rows else {},
-        "asked": {axis: any(row["split"] == split for row in rows) for axis, split in BEYOND.items()},
+        "asked": {axis: asked(rows, axis) for axis in BEYOND},
+        "natural": run["task"]["name"] == "text",
         "cells": cells if len(cells) <= MOST_CELLS else [],
         "figures": sorted(f"figures/{path.name}" for path in (folder / "figures").glob("*.png")),
         "analysis": (folder / "analysis.json").is_file(),

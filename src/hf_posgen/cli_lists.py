@@ -29,10 +29,11 @@ def _first_sentence(cls) -> str:
 
 def _tasks() -> list[dict]:
     from .tasks import CONFIGS, TASKS
+    from .tasks.registry import OWN
 
     return [
-        {"task": name, "configurations": ", ".join(CONFIGS[name]), "what": _first_sentence(cls)}
-        for name, cls in TASKS.items()
+        {"task": name, "configurations": ", ".join(CONFIGS.get(name, ("-",))), "what": _first_sentence(cls)}
+        for name, cls in (TASKS | OWN).items()
     ]
 
 

@@ -24,6 +24,7 @@ METRICS = {
     "token_accuracy": ("accuracy", "token accuracy"),
     "first_accuracy": ("accuracy", "first pasted token"),
     "rest_accuracy": ("accuracy", "rest of the paste"),
+    "perplexity": ("perplexity", "perplexity"),
 }
 
 BEYOND = {"length": "longer", "distance": "farther"}  # the split that leaves the trained range along an axis
@@ -31,7 +32,7 @@ BEYOND = {"length": "longer", "distance": "farther"}  # the split that leaves th
 
 @dataclass(frozen=True)
 class Score:
-    """A share in 0..1: its mean over cells with the 95 % interval, and the worst cell's."""
+    """A share in 0..1, or a perplexity: its mean over cells with the 95 % interval, and the worst cell's."""
 
     mean: float
     low: float
@@ -63,7 +64,7 @@ def summarize(rows: list[dict]) -> list[SplitSummary]:
 def _summary(split: str, rows: list[dict]) -> SplitSummary:
     distances = [row["distance"] for row in rows if row.get("distance") is not None]
     lengths = [row["length"] for row in rows]
-    shown = METRICS if any("first_accuracy" in row for row in rows) else ["exact_match"]
+    shown = METRICS if any("first_accuracy" in row or "perplexity" in row for row in rows) else ["exact_match"]
     scored = {metric: [row for row in rows if row.get(metric) is not None] for metric in shown}
     return SplitSummary(
         split=split,
@@ -86,6 +87,8 @@ def _score(metric: str, rows: list[dict]) -> Score:
     mean = sum(values) / len(rows)
     below = math.hypot(*(row[metric] - row[f"{metric}_low"] for row in rows)) / len(rows)
     above = math.hypot(*(row[f"{metric}_high"] - row[metric] for row in rows)) / len(rows)
+    if metric == "perplexity":
+        return Score(mean, mean - below, mean + above, max(values))
     return Score(mean, max(0.0, mean - below), min(1.0, mean + above), min(values))
 
 
@@ -93,16 +96,28 @@ def kept(rows: list[dict], axis: str) -> int | None:
     """The largest length (distance) up to which the lower bound of exact match is at least .9 at every cell; None where
     the first falls short, or where the run was never asked beyond what it was trained on."""
     beyond = BEYOND[axis]
-    if not any(row["split"] == beyond for row in rows):
+    if not asked(rows, axis):
         return None
     cells = [row for row in rows if row["split"] in ("test", beyond) and row.get("exact_match_low") is not None]
     return farthest_kept([(row[axis], row["exact_match_low"]) for row in cells if row[axis] is not None])
+
+
+def asked(rows: list[dict], axis: str) -> bool:
+    """Whether a run was asked for exact answers beyond what it was trained on."""
+    return any(row["split"] == BEYOND[axis] and row.get("exact_match_low") is not None for row in rows)
+
+
+def on_the_hub(task: dict) -> bool:
+    """Whether a task's data have, or may have, a repository there: not what lies on the user's own disk."""
+    return task["name"] != "text" or (task["data_files"] is None and task["dataset"][0] not in "./~")
 
 
 def benchmark(task: dict, owner: str | None = None) -> tuple[str, str]:
     """(id of the data set, its configuration) of a task's complete spec; "custom_" and a digest of the parameters where no
     named configuration is the same. The spec is taken as it is: a card may be of another version's task."""
     name = task["name"]
+    if name == "text":
+        return (task["dataset"] if on_the_hub(task) else "text"), task["config"] or "default"
     named = (config for config in CONFIGS.get(name, ()) if resolve_task(config_spec(name, config)) == task)
     digest = hashlib.sha256(json.dumps(task, sort_keys=True).encode()).hexdigest()[:8]
     dataset = f"posgen-{name.replace('_', '-')}"
@@ -115,7 +130,7 @@ def model_index(summaries: list[SplitSummary], task: dict, owner: str | None = N
     return [
         EvalResult(
             task_type="text-generation",
-            task_name="Retrieval by position",
+            task_name="Language modeling" if task["name"] == "text" else "Retrieval by position",
             dataset_type=dataset,
             dataset_name=f"{dataset.split('/')[-1]} ({config})",
             dataset_config=config,
@@ -130,7 +145,7 @@ def model_index(summaries: list[SplitSummary], task: dict, owner: str | None = N
                 "worst_cell": round(score.worst, 6),
                 "cells": one.cells,
                 "sequences": one.count,
-                "chance": round(one.chance, 6),
+                **({} if metric == "perplexity" else {"chance": round(one.chance, 6)}),
                 "seed": one.seed,
                 "fit": one.fit,
             },

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -57,6 +58,12 @@ class Text(TokenTask):
     validation_split: str | None = None
     test_split: str | None = None
     fingerprint: str | None = None
+
+    def __post_init__(self):
+        where = self.dataset
+        if isinstance(where, str) and Path(where).exists() and where[0] not in "./":
+            self._set("dataset", f"./{where}")  # so that nobody takes it for a data set of the Hub
+        super().__post_init__()
 
     def check(self) -> None:
         need = self.require
