@@ -20,7 +20,7 @@ from torch import nn
 from transformers import CONFIG_MAPPING, MODEL_FOR_CAUSAL_LM_MAPPING, AutoConfig, AutoModelForCausalLM, AutoTokenizer
 from transformers.modeling_outputs import CausalLMOutput
 
-from .quiet import without_bars
+from .quiet import without_bars, without_hints
 
 LIMITS = ("max_position_embeddings", "n_positions", "max_seq_len", "max_sequence_length", "seq_length", "n_ctx")
 ROPES = {"linear": "rope_linear", "dynamic": "rope_dynamic_ntk", "yarn": "rope_yarn"}
@@ -86,12 +86,13 @@ class Translated(nn.Module):
         self.register_buffer("prefix", torch.tensor(prefix, dtype=torch.long))
         self.selects = "logits_to_keep" in inspect.signature(model.forward).parameters
 
-    def forward(self, input_ids, use_cache=False, logits_to_keep=None) -> CausalLMOutput:
+    def forward(self, input_ids, use_cache=False, logits_to_keep=None, **inputs) -> CausalLMOutput:
         """Logits (N, places, the task's vocabulary) at the places `logits_to_keep` (a tensor) of `input_ids` (N, T)."""
         tokens = torch.cat([self.prefix.expand(len(input_ids), -1), self.ids[input_ids]], 1)
         places = logits_to_keep + len(self.prefix)
-        options = {"logits_to_keep": places} if self.selects else {}
-        logits = self.model(input_ids=tokens, attention_mask=torch.ones_like(tokens), use_cache=False, **options).logits
+        inputs |= {"logits_to_keep": places} if self.selects else {}
+        inputs |= {} if "position_ids" in inputs else {"attention_mask": torch.ones_like(tokens)}  # else one document
+        logits = self.model(input_ids=tokens, use_cache=False, **inputs).logits
         return CausalLMOutput(logits=(logits if self.selects else logits[:, places])[..., self.ids])
 
 
@@ -109,7 +110,7 @@ def open_model(name: str, *, revision: str | None = None, trust_remote_code: boo
     commit = None if Path(name).is_dir() else file.parent.name
     _check_description(name, json.loads(file.read_text()), trust_remote_code)
     where = {"revision": commit or "main", "trust_remote_code": trust_remote_code}
-    with without_bars():
+    with without_bars(), without_hints():
         config = AutoConfig.from_pretrained(name, **where)
         _check_kind(name, config)
         try:

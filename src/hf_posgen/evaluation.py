@@ -3,7 +3,7 @@
 Models that are no run folders: evaluation_models.py."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -138,7 +138,7 @@ def ask(
     fit_on = [("validation", cell) for cell in task.cells("validation")]
     both = list(dict.fromkeys(fit_on + wanted))
     _refuse_too_long(asked, both)
-    count = asked.options.count if count is None else count
+    count = (asked.options if count is None else replace(asked.options, count=count)).count
     rows = measure_cells(asked.model, task, both, asked.seed, count, asked.options.batch_tokens, processes)
     fit = fits(task, rows[: len(fit_on)])
     return [asked.facts | {"fit": fit} | row for pair, row in zip(both, rows, strict=True) if pair in wanted]

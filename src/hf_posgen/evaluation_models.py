@@ -18,6 +18,7 @@ from .run_config import EvaluationConfig, RunConfig, build_run, merge, read_yaml
 from .run_schema import choose
 from .task_words import task_ids
 from .tasks import TokenTask, build_task, resolve_task
+from .tasks.registry import OWN
 
 __all__ = ["asked_model", "run_evaluation"]
 
@@ -92,12 +93,18 @@ def asked_model(
         return _ours(name, run_file, task, batch_tokens, revision, trust_remote_code, device)
     if task is None:
         raise ValueError(f"{name} is no run of ours, so it says no task: name one with --task (posgen list tasks)")
-    task = build_task(task)
+    task = build_task(task if prompt != "symbols" else _read_by(name, task))
     if not isinstance(task, TokenTask):
         raise ValueError(f"task {task.name!r} is real-valued: no language model reads it")
     task = task if prompt == "symbols" else FewShot(task=task, shots=shots)
     found = open_model(name, revision=revision, trust_remote_code=trust_remote_code, device=device)
     return _theirs(found, task, prompt, seed or 0, batch_tokens, past_limit)
+
+
+def _read_by(name: str, task: dict | str):
+    """The spec of a task over text: split into tokens by the model's own tokenizer, unless it says by which."""
+    spec = {"name": task} if isinstance(task, str) else task
+    return {"tokenizer": name} | spec if spec.get("name") in OWN else spec
 
 
 def _run_file(name: str, revision: str | None) -> Path | None:
@@ -139,10 +146,13 @@ def _pushed(name: str, run: RunConfig, file: Path, revision, trust_remote_code, 
 
 def _theirs(found: AnyModel, task, prompt: str, seed: int, batch_tokens, past_limit: bool) -> tuple[Asked, dict]:
     size = found.model.get_input_embeddings().num_embeddings
-    ids, prefix, how = task_ids(found.name, found.tokenizer, size, task)
+    if task.natural:
+        ids, prefix, how = list(range(task.vocab_size)), (), "own"
+    else:
+        ids, prefix, how = task_ids(found.name, found.tokenizer, size, task)
     if past_limit and found.limit is not None and not found.goes_past:
         raise ValueError(f"{found.name} can't be asked past its {found.limit:,} tokens: only rotary models can")
-    pairs = zip(task.vocabulary, ids, strict=True)
+    pairs = () if task.natural else zip(task.vocabulary, ids, strict=True)
     symbols = {one: [i, found.tokenizer.decode([i]) if found.tokenizer else one] for one, i in pairs}
     shots = task.shots if isinstance(task, FewShot) else 0
     about = {"model": found.name, "revision": found.revision, "task": resolve_task(task.task if shots else task)}
@@ -174,7 +184,8 @@ def _theirs(found: AnyModel, task, prompt: str, seed: int, batch_tokens, past_li
         "step",
         "selected_on",
     )
-    options = EvaluationConfig(batch_tokens=batch_tokens or min(EvaluationConfig.batch_tokens, max(1, LOGITS // size)))
+    at_once = min(EvaluationConfig.batch_tokens, max(1, LOGITS // size)) if batch_tokens is None else batch_tokens
+    options = EvaluationConfig(batch_tokens=at_once)
     further = ", or ask for more than it was made for with --past-limit" if found.goes_past else ""
     model = Translated(found.model, ids, prefix).to(found.model.device)
     limit = None if past_limit else found.limit

@@ -26,6 +26,7 @@ class FewShot(TokenTask):
 
     def __post_init__(self):
         self.require(self.shots >= 1, f"shots is {self.shots}; it must be at least 1")
+        self.require(not self.task.natural, "text has no answers to show: ask it by symbols")
         self._set("task", replace(self.task, bos=False))  # a text begins once
         tokens, labels = self.task.sample(np.random.default_rng(0), 4, self.task.cells("train")[0])
         self.require(
@@ -34,6 +35,7 @@ class FewShot(TokenTask):
         )
 
     name = property(lambda self: self.task.name)
+    kind = property(lambda self: self.task.kind)
     version = property(lambda self: self.task.version)
     paste = property(lambda self: self.task.paste)
     data_symbols = property(lambda self: self.task.data_symbols)

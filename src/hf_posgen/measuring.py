@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import torch
 from accelerate.utils import DistributedType, gather_object
+from accelerate.utils.memory import clear_device_cache, should_reduce_batch_size
 
 from .metrics.functional import IGNORE, bucket_means, score
 from .run_config import RunConfig
@@ -33,20 +34,45 @@ def predict(model, input_ids: torch.Tensor, labels: torch.Tensor, **inputs) -> t
 
 def scores_of_cell(model, task: Task, split: str, cell: Cell, seed: int, count: int, batch_tokens: int):
     """({what is counted or summed: (N,)}, {nats, place: (n,) of each scored token}) of examples 0..count-1 of a cell,
-    fewer where there are no more."""
-    device, tokens_at_once = next(model.parameters()).device, min(batch_tokens, LOGITS // task.vocab_size)
-    size, count = max(1, tokens_at_once // (cell.length + task.slots())), task.available(split, cell, count)
-    sequences, tokens = [], []
-    for start in range(0, count, size):
-        parts = examples(task, seed, split, cell, start, min(start + size, count))
-        inputs = {name: torch.from_numpy(part).to(device) for name, part in zip(task.columns, parts, strict=True)}
-        predictions, losses = predict(model, **inputs)
-        labels, nats = parts[1], losses.double().cpu().numpy()
-        rows, places = np.nonzero(labels[:, 1:] != IGNORE)
-        counted = score(predictions.cpu().numpy(), labels, task.paste)
-        sequences.append(counted | {"nats": np.bincount(rows, nats, len(labels))})
-        tokens.append({"nats": nats, "place": parts[2][rows, places + 1] if len(parts) > 2 else places + 1})
+    fewer where there are no more. Batches are halved while memory doesn't suffice; `RuntimeError` where it doesn't for one
+    sequence."""
+    tokens_at_once, length = min(batch_tokens, LOGITS // task.vocab_size), cell.length + task.slots()
+    count = task.available(split, cell, count)
+    size = max(1, min(count, tokens_at_once // length))
+    start, sequences, tokens = 0, [], []
+    while start < count:
+        found = _scores_if_it_fits(model, task, examples(task, seed, split, cell, start, min(start + size, count)))
+        if found is None and size == 1:
+            raise RuntimeError(f"memory doesn't suffice for one sequence of {length:,} tokens ({cell})")
+        if found is None:
+            size //= 2
+            clear_device_cache(garbage_collection=True)
+            continue
+        sequences.append(found[0])
+        tokens.append(found[1])
+        start += size
     return _joined(sequences), _joined(tokens)
+
+
+def _scores_if_it_fits(model, task: Task, parts: tuple[np.ndarray, ...]) -> tuple[dict, dict] | None:
+    """None where memory ran out; what the error held is let go on return."""
+    try:
+        return _scores(model, task, parts)
+    except RuntimeError as error:
+        if not should_reduce_batch_size(error):
+            raise
+        return None
+
+
+def _scores(model, task: Task, parts: tuple[np.ndarray, ...]) -> tuple[dict, dict]:
+    """`scores_of_cell` of one batch."""
+    device, labels = next(model.parameters()).device, parts[1]
+    inputs = {name: torch.from_numpy(part).to(device) for name, part in zip(task.columns, parts, strict=True)}
+    predictions, losses = predict(model, **inputs)
+    nats = losses.double().cpu().numpy()
+    rows, places = np.nonzero(labels[:, 1:] != IGNORE)
+    counted = score(predictions.cpu().numpy(), labels, task.paste) | {"nats": np.bincount(rows, nats, len(labels))}
+    return counted, {"nats": nats, "place": parts[2][rows, places + 1] if len(parts) > 2 else places + 1}
 
 
 def _joined(parts: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:

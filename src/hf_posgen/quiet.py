@@ -1,10 +1,11 @@
-"""Transformers' own progress bars, for files that take a blink, kept off the terminal."""
+"""Transformers' own progress bars and hints kept off the terminal."""
 
 import contextlib
 
 
 @contextlib.contextmanager
 def without_bars():
+    """For files that take a blink."""
     from transformers.utils import logging
 
     shown = logging.is_progress_bar_enabled()
@@ -14,3 +15,16 @@ def without_bars():
     finally:
         if shown:
             logging.enable_progress_bar()
+
+
+@contextlib.contextmanager
+def without_hints():
+    """For what is checked, and told in our words."""
+    from transformers.utils import logging
+
+    level = logging.get_verbosity()
+    logging.set_verbosity_error()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
