@@ -6,11 +6,8 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
-from ..metrics.posgen_extrapolation.headlines import FarNumbers
-from ..report_data import along, frame, trained_range
-from ..report_headlines import far
+from ..metrics.posgen_extrapolation.headlines import FarNumbers, far_numbers
 from ..statistics import sign_flip, t_interval, underpowered
 from .evidence import of
 
@@ -27,25 +24,31 @@ class StreamRun:
     seed: int
     fit: bool
     parameters: int
-    table: pd.DataFrame
+    rows: list[dict]
     folder: Path | None = None
 
     @property
     def trained(self) -> tuple[int, int]:
         """The smallest and the largest trained delay."""
-        low, high = trained_range(self.table, "distance")
-        return int(low), int(high)
+        return tuple(self.rows[0]["train_distance"])
+
+    @cached_property
+    def points(self) -> dict[int, dict]:
+        """{delay: its row} at the trained window."""
+        asked = [row for row in self.rows if row["length"] == row["train_length"] and row["split"] != "validation"]
+        return {row["distance"]: row for row in sorted(asked, key=lambda row: row["distance"])}
 
     def curve(self, metric: str = FIRST) -> dict[int, float]:
         """{delay: accuracy} at the trained window."""
-        means = along(self.table, "distance").dropna(subset=[metric]).groupby("distance")[metric].mean()
-        return {int(d): value for d, value in means.items()}
+        return {d: row[metric] for d, row in self.points.items() if row[metric] is not None}
 
     def far(self, metric: str = FIRST) -> FarNumbers:
         """Sum over all delays, P with its nulls, W."""
-        return far(self.table, metric)
+        beside = ({d: row[key] for d, row in self.points.items()} for key in ("chance", "ceiling"))
+        look_up = {d: row["baselines"]["induction_2gram"] for d, row in self.points.items()}
+        return far_numbers(self.curve(metric), self.trained[1], *beside, look_up)
 
-    @cached_property
+    @property
     def beyond(self) -> float:
         """Accuracy of the first pasted token, summed over the delays beyond the trained ones."""
         return sum(value for d, value in self.curve().items() if d > self.trained[1])
@@ -67,7 +70,7 @@ def streams(rows: list[dict], folders: dict[str, Path], part: str) -> list[Strea
         first = mine[0]
         panel = f"{part} {first['panel']}" + (f" {kind}" if len(kinds[name]) > 1 else "")
         facts = (first["arm"], first["seed"], first["fit"], first["parameters"])
-        runs.append(StreamRun(panel, *facts, frame(mine), folders.get(name)))
+        runs.append(StreamRun(panel, *facts, mine, folders.get(name)))
     return runs
 
 

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from ..evaluation import ask, asked_run, task_facts
 from ..files import read_rows, write_rows
-from ..report_data import frame
 from ..tasks import build_task, resolve_task
 from .evidence import of
 from .streams import TOKENS, StreamRun
@@ -46,7 +45,7 @@ def best_again(fitted: list[StreamRun]) -> dict:
     best = max(fitted, key=lambda run: run.far(TOKENS).total)
     out = {"best": f"seed {best.seed}: {best.far(TOKENS).total:.2f}", "best, fresh": ""}
     if best.folder and best.folder.is_dir():
-        again = replace(best, table=frame(ask_again(best.folder, "fresh", {}, fresh=FRESH)))
+        again = replace(best, rows=ask_again(best.folder, "fresh", {}, fresh=FRESH))
         out["best, fresh"] = f"{again.far(TOKENS).total:.2f}"
     return out
 

@@ -322,11 +322,11 @@ def twice_as_far(runs: list[StreamRun]) -> Verdict:
     parts, numbers = {}, {}
     if mine:
         at = 101 if panel == "b range-50" else 2 * mine[0].trained[1]
-        floor = mine[0].table.loc[mine[0].table["distance"] == at, "chance"].mean()
+        floor = mine[0].points[at]["chance"]
         for arm in ARMS:
             first = [run.curve()[at] for run in of(runs, panel, arm)]
             parts[f"{arm} at {at}"] = part(first, lambda first: summary(first)["low"] > floor + ABOVE_FLOOR)
-            numbers[arm] = summary(first) | {"distance": at, "floor": round(float(floor), 3)}
+            numbers[arm] = summary(first) | {"distance": at, "floor": round(floor, 3)}
     verdict = Verdict(
         "50→101",
         "Trained to a delay of 50, a model still answers at 101 (an illustration in a summary of the paper).",
