@@ -1,6 +1,8 @@
 """A text corpus as three streams of tokens, on disk: opened by `datasets`, cut into splits, tokenized once."""
 
+import contextlib
 import hashlib
+import sys
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -87,7 +89,11 @@ def plan_splits(builder, asked: dict[str, str | None]) -> dict[str, str]:
             reason = " ".join(str(error).split())
             raise ValueError(f"{split}_split is {expression!r} ({reason}); there are: {', '.join(sizes)}") from None
         if not sum(one.to - one.from_ for one in ranges[split]):
-            raise ValueError(f"{split}_split {expression!r} holds no document of {sizes}: choose another")
+            have = ", ".join(f"{name}: {size}" for name, size in sizes.items())
+            raise ValueError(
+                f"{split}_split {expression!r} holds none of the documents ({have}): name other splits, or cut text "
+                "finer with sample_by"
+            )
     for a, b in (("train", "validation"), ("train", "test"), ("validation", "test")):
         if any(_overlap(one, other) for one in ranges[a] for other in ranges[b]):
             raise ValueError(f"{a}_split {out[a]!r} and {b}_split {out[b]!r} share documents: choose others")
@@ -140,7 +146,8 @@ def prepared(dataset: str, config: str | None, data_files: str | None, sample_by
         builder = datasets.load_dataset_builder(path, **options)
         if hasattr(builder.config, "sample_by"):
             builder = datasets.load_dataset_builder(path, **options, sample_by=sample_by)
-        builder.download_and_prepare()
+        with bars_for_a_terminal():
+            builder.download_and_prepare()
     except Exception as error:  # the Hub, each format and the file system have errors of their own
         reason = " ".join(str(error).split())[:300]
         raise ValueError(f"the corpus {dataset!r} can't be opened ({reason})") from error
@@ -165,7 +172,25 @@ def _tokenized(documents, column: str, tokenizer):
         return {"input_ids": [one + end for one in ids if one]}
 
     kind = datasets.Features({"input_ids": datasets.List(datasets.Value("int32"))})
-    return documents.map(encode, batched=True, remove_columns=documents.column_names, features=kind, desc="tokenizing")
+    with bars_for_a_terminal():
+        return documents.map(
+            encode, batched=True, remove_columns=documents.column_names, features=kind, desc="tokenizing"
+        )
+
+
+@contextlib.contextmanager
+def bars_for_a_terminal():
+    """Progress bars of `datasets`, where somebody can see them move."""
+    import datasets
+
+    hide = not sys.stderr.isatty() and not datasets.are_progress_bars_disabled()
+    if hide:
+        datasets.disable_progress_bars()
+    try:
+        yield
+    finally:
+        if hide:
+            datasets.enable_progress_bars()
 
 
 def _fingerprint(streams: dict[str, Stream]) -> str:
