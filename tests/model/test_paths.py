@@ -267,6 +267,28 @@ def test_logits_to_keep_and_eager_attentions(spec):
     close(out.attentions[1].sum(-1), torch.ones(2, 4, L))
 
 
+@every_encoding
+def test_the_last_layer_computes_what_is_asked(spec):
+    """Logits, loss and gradients of the last places, when no others are wanted; padded rows too."""
+    model, row = tiny(spec, out_of_range="clamp"), tokens(2, L)
+    mask, labels = torch.ones_like(row), row.clone()
+    mask[0, :3], labels[:, : L - 1] = 0, -100
+    gradients = []
+    for keep in (0, 2, torch.tensor([L - 2])):
+        out = model(row, attention_mask=mask, labels=labels, logits_to_keep=keep, num_items_in_batch=2, use_cache=False)
+        gradients.append(
+            (out.loss, out.logits, torch.autograd.grad(out.loss, list(model.parameters()), allow_unused=True))
+        )
+    (loss, logits, whole), *others = gradients
+    for other_loss, other_logits, other in others:
+        close(other_loss, loss)
+        close(other_logits, logits[:, L - 2 :][:, : other_logits.shape[1]])
+        for mine, theirs in zip(other, whole, strict=True):
+            assert (mine is None) == (theirs is None)
+            if mine is not None:
+                close(mine, theirs)
+
+
 @torch.no_grad()
 def test_columns_take_the_fused_kernel():
     """The extra columns must leave scaled_dot_product_attention in its flash kernel, or memory grows with L²."""

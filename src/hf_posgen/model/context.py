@@ -12,13 +12,21 @@ from .position_encoding import PositionEncoding, Tokens
 @dataclass(frozen=True)
 class Context:
     """`queries` are the new tokens, `keys` those in the cache and the new ones; `real_BL` is None where no new token is
-    padding."""
+    padding. asked: of how many of the last new tokens a layer's output is wanted (None: of all)."""
 
     queries: Tokens
     keys: Tokens
     visible: Visible
     real_BL: torch.Tensor | None
     documents_BL: torch.Tensor | None
+    asked: int | None = None
+
+    def of_last(self, asked: int) -> "Context":
+        """The same pass for a layer whose output is wanted at the last tokens alone; unchanged where that would not pay,
+        or needs rows of a mask cut out."""
+        visible = self.visible
+        plain = isinstance(visible.offset, int) and visible.documents_BL is None and visible.given_B1LM is None
+        return replace(self, asked=asked) if plain and 2 * asked <= visible.length else self
 
     def whole(self) -> "Context":
         """The same pass over all M tokens at once, without a cache: for encodings that depend on the length."""

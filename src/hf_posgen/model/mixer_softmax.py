@@ -1,5 +1,7 @@
 """Softmax attention: the mixer in which every encoding can act."""
 
+from dataclasses import replace
+
 from torch import nn
 
 from .attention_kernels import attend
@@ -32,32 +34,39 @@ class SoftmaxAttention(nn.Module):
         self.logit_scale = build_logit_scale(config.per_layer("logit_scale")[layer_idx], config)
 
     def forward(self, hidden_states, *tables, context, encoding=None, cache=None):
-        """(B, L, D) to (B, L, D) and, from eager, the weights (B, H, L, M). `context` is the pass's `Context`."""
+        """(B, L, D) to (B, L, D) and, from eager, the weights (B, H, L, M). `context` is the pass's `Context`; where it
+        asks for the last tokens alone, L is their number in what is returned."""
         if encoding is None:
             encoding = self.position_encoding
             tables = encoding.tables(context.queries, context.keys)
         layer = None if cache is None else cache.layers[self.layer_idx]
         queries, keys = context.with_hidden(hidden_states, encoding, layer)
-        shape = (*hidden_states.shape[:-1], -1, self.config.head_dim)
-        q, k, v = (
-            project(hidden_states).view(shape).transpose(1, 2) for project in (self.q_proj, self.k_proj, self.v_proj)
-        )
-        q, v = encoding.query(q, queries, *tables), encoding.value(v, queries, *tables)
-        k = encoding.key(k, queries, *tables)
+        k, v = self._heads(self.k_proj(hidden_states)), self._heads(self.v_proj(hidden_states))
+        k, v = encoding.key(k, queries, *tables), encoding.value(v, queries, *tables)
         if layer is not None:
             k, v = cache.update(k, v, self.layer_idx)
+        visible = context.visible
+        if context.asked and self.config._attn_implementation != "flex_attention":
+            first = visible.length - context.asked
+            queries, hidden_states = queries.rows(first, visible.length), hidden_states[:, first:]
+            visible = replace(visible, length=context.asked, offset=visible.offset + first)
+            tables = encoding.tables(queries, keys)
+        q = encoding.query(self._heads(self.q_proj(hidden_states)), queries, *tables)
         out, weights = attend(
             q,
             k,
             v,
             queries=queries,
             keys=keys,
-            visible=context.visible,
+            visible=visible,
             bias=encoding.bias(queries.holding(q), keys.holding(k), *tables),
             scale=self.scaling,
             logit_scale=self.logit_scale,
             dropout=self.config.attention_dropout if self.training else 0.0,
             implementation=self.config._attn_implementation,
         )
-        out = encoding.output(out, queries, *tables).transpose(1, 2).reshape(*shape[:-2], -1)
+        out = encoding.output(out, queries, *tables).transpose(1, 2).flatten(2)
         return self.o_proj(out), weights
+
+    def _heads(self, x_BLE):
+        return x_BLE.unflatten(-1, (-1, self.config.head_dim)).transpose(1, 2)

@@ -66,6 +66,8 @@ class PosGenDecoderLayer(GradientCheckpointingLayer):
         mixed, _ = self.self_attn(
             self.input_layernorm(hidden_states), *tables, context=context, encoding=encoding, cache=cache
         )
+        if context.asked:
+            hidden_states, mixed = hidden_states[:, -context.asked :], mixed[:, -context.asked :]
         hidden_states = hidden_states + self.dropout(mixed)
         if self.mlp is None:
             return hidden_states
@@ -149,10 +151,12 @@ class PosGenModel(PosGenPreTrainedModel):
         inputs_embeds: torch.Tensor | None = None,
         use_cache: bool | None = None,
         positions: torch.LongTensor | None = None,
+        asked: int | None = None,
         **kwargs: Unpack[TransformersKwargs],
     ) -> BaseModelOutputWithPast:
         """`position_ids` (B, L) is each token's index in its document: where it decreases, a new one starts. `positions`
-        (B or 1, L) says where the encoding shall believe the tokens stand; without it, the sampler decides in training."""
+        (B or 1, L) says where the encoding shall believe the tokens stand; without it, the sampler decides in training.
+        asked: give the hidden states of so many last tokens alone; the last layer then computes no others."""
         if (input_ids is None) == (inputs_embeds is None):
             raise ValueError("give exactly one of input_ids and inputs_embeds")
         refuse_implementation(self.config, self.bias_kinds)
@@ -172,10 +176,10 @@ class PosGenModel(PosGenPreTrainedModel):
             self.sampler if sampling else None,
             self.needs_lengths,
         )
-        new = slice(None)
+        new = slice(-asked if asked else None, None)
         if self.needs_lengths and cache is not None:
-            new = torch.arange(inputs_embeds.shape[1], device=inputs_embeds.device) + context.visible.offset
-            inputs_embeds, context = recall(cache, inputs_embeds), context.whole()
+            new = torch.arange(inputs_embeds.shape[1], device=inputs_embeds.device)[new] + context.visible.offset
+            inputs_embeds, context, asked = recall(cache, inputs_embeds), context.whole(), None
         layer_cache = None if self.needs_lengths else cache
         encoding, tables = self.position_encoding, ()
         hidden_states = inputs_embeds
@@ -183,9 +187,23 @@ class PosGenModel(PosGenPreTrainedModel):
             tables = encoding.tables(context.queries, context.keys)
             hidden_states = encoding.embed(hidden_states, context.queries, *tables)
         hidden_states = self.dropout(hidden_states)
-        for layer in self.layers:
+        for i, layer in enumerate(self.layers):
+            if asked and i == len(self.layers) - 1:
+                context = context.of_last(asked)
             hidden_states = layer(hidden_states, *tables, context=context, encoding=encoding, cache=layer_cache)
         return BaseModelOutputWithPast(last_hidden_state=self.norm(hidden_states[:, new]), cache=cache)
+
+
+RECORDED = ("output_hidden_states", "output_attentions")
+
+
+def _last_asked(logits_to_keep: int | torch.Tensor, length: int) -> int | None:
+    """How many of the last tokens hold all whose logits are kept; None: all, or known to the compiled graph alone."""
+    if isinstance(logits_to_keep, int):
+        return logits_to_keep or None
+    if torch.compiler.is_compiling() or logits_to_keep.numel() == 0:
+        return None
+    return length - int(logits_to_keep.min())
 
 
 class PosGenForCausalLM(PosGenPreTrainedModel, GenerationMixin):
@@ -215,6 +233,10 @@ class PosGenForCausalLM(PosGenPreTrainedModel, GenerationMixin):
         positions: torch.LongTensor | None = None,
         **kwargs: Unpack[TransformersKwargs],
     ) -> CausalLMOutputWithPast:
+        length = (input_ids if inputs_embeds is None else inputs_embeds).shape[1]
+        asked = _last_asked(logits_to_keep, length)
+        if any(kwargs.get(name, getattr(self.config, name, None)) not in (None, False) for name in RECORDED):
+            asked = None  # who looks at every layer looks at every token
         outputs = self.model(
             input_ids=input_ids,
             attention_mask=attention_mask,
@@ -223,15 +245,18 @@ class PosGenForCausalLM(PosGenPreTrainedModel, GenerationMixin):
             inputs_embeds=inputs_embeds,
             use_cache=use_cache,
             positions=positions,
+            asked=asked,
             **kwargs,
         )
-        keep = slice(-logits_to_keep, None) if isinstance(logits_to_keep, int) and logits_to_keep else logits_to_keep
         hidden = outputs.last_hidden_state
-        logits = self.lm_head(hidden if isinstance(keep, int) else hidden[:, keep])
+        if isinstance(logits_to_keep, int):
+            keep = kept = slice(-logits_to_keep if logits_to_keep else None, None)
+        else:
+            keep, kept = logits_to_keep, logits_to_keep - (length - hidden.shape[1])
+        logits = self.lm_head(hidden[:, kept])
         loss = None
-        if labels is not None:
-            if not isinstance(keep, int):  # the logits at t are asked for the label at t + 1
-                kwargs.setdefault("shift_labels", nn.functional.pad(labels, (-1, 1), value=-100)[:, keep].contiguous())
+        if labels is not None:  # the logits at t are asked for the label at t + 1
+            kwargs.setdefault("shift_labels", nn.functional.pad(labels, (-1, 1), value=-100)[:, keep].contiguous())
             loss = self.loss_function(logits=logits, labels=labels, vocab_size=self.config.vocab_size, **kwargs)
         return CausalLMOutputWithPast(
             loss=loss,

@@ -54,7 +54,7 @@ class Tokens:
 
     def rows(self, start: int, stop: int) -> "Tokens":
         """The tokens start..stop-1 of each row."""
-        fields = ("positions_BL", "index_BL", "lengths_BL", "hidden_BLD", "sums_BLS")
+        fields = ("positions_BL", "index_BL", "lengths_BL", "hidden_BLD", "sums_BLS", "lagged_BLSN")
         parts = {name: getattr(self, name) for name in fields}
         return replace(self, **{name: part[:, start:stop] for name, part in parts.items() if part is not None})
 
