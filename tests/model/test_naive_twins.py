@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from hf_posgen.model import attention_kernels
+from hf_posgen.model import attention_kernels, attention_toeplitz
 from hf_posgen.model.encoding_registry import ENCODINGS
 
 from .helpers import SPECS, spec_id, tiny, tokens
@@ -30,6 +30,9 @@ def test_forward_and_gradient_equal_the_naive_twin(spec, monkeypatch):
     assert all(gradient is not None for gradient in expected_gradients), "a parameter that the paper's formula ignores"
     for road, budget in (("eager", 2**22), ("sdpa", 2**22), ("sdpa", 4 * 9 * 2)):  # the last: chunks of two rows
         monkeypatch.setattr(attention_kernels, "CHUNK_ELEMENTS", budget)
+        if budget < 100:
+            for name in ("FORWARD_ROWS", "TILE_ROWS", "TILE_ELEMENTS"):
+                monkeypatch.setattr(attention_toeplitz, name, 2)
         model.set_attn_implementation(road)
         logits = model(row[None], use_cache=False).logits[0]
         torch.testing.assert_close(logits, expected, rtol=0, atol=1e-8)

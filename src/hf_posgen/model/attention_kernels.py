@@ -3,7 +3,7 @@
 | implementation | no bias, columns | by distance | pairwise |
 |---|---|---|---|
 | eager | all rows at once, written out: the readable reference | same | same |
-| sdpa | one fused call, columns appended to q and k | chunks of rows, each a fused call | chunks, recomputed in backward |
+| sdpa | one fused call, columns appended to q and k | chunks, the bias a view of a table | chunks, recomputed in backward |
 | flex_attention | the same columns | `score_mod` | refused when the model is built |
 
 Outside eager nothing of size L × L is ever held. A masked logit is chosen with `where`, never by adding.
@@ -17,6 +17,7 @@ from torch.utils.checkpoint import checkpoint
 
 from .attention_bias import Bias, ByDistance, Columns, Rows
 from .attention_mask import Visible
+from .attention_toeplitz import ToeplitzAttention
 
 CHUNK_ELEMENTS = 2**22  # of B × H × c × M at once: 16 MiB in float32
 HALF = (torch.bfloat16, torch.float16)
@@ -60,8 +61,9 @@ def attend(
         return call.in_chunks(call.masked), None
     if implementation == "flex_attention" and not columns:
         return call.flex(), None
-    if isinstance(bias, ByDistance) and visible.only_causal and keys.sequential and not call.factor_varies:
-        return call.in_chunks(call.toeplitz), None
+    counted = visible.only_causal and keys.sequential
+    if isinstance(bias, ByDistance) and counted and not call.factor_varies and not dropout:
+        return call.toeplitz(), None
     return call.in_chunks(call.biased), None
 
 
@@ -165,14 +167,14 @@ class _Call:
             bias, q = bias * self.factor[:, :, start:stop], q * self.factor[:, :, start:stop]
         return self._call(q, slots, torch.where(rows.visible, bias, float("-inf")))
 
-    def toeplitz(self, start: int, stop: int) -> torch.Tensor:
-        """Rows whose bias is a sliding window over one table: the queries, last first, each see it one step on."""
-        first, n = self.visible.offset + start, self.visible.offset + stop
-        table_HN = self.bias.at(torch.arange(n - 1, -1, -1, device=self.q.device))
-        hidden = table_HN.new_full((table_HN.shape[0], n - first - 1), float("-inf"))
-        window = torch.cat([table_HN, hidden], -1).unfold(-1, n, 1)[None]
-        q = self.q[:, :, start:stop].flip(2).to(self.queries.dtype)
-        return self._call(q, n, window.expand(self.q.shape[0], -1, -1, -1)).flip(2)
+    def toeplitz(self) -> torch.Tensor:
+        """All rows, their bias a sliding window over one table."""
+        k, v = (t.to(self.queries.dtype) for t in (self.k, self.v))
+        farthest_first = torch.arange(k.shape[2] - 1, -1, -1, device=k.device)
+        with torch.autocast(k.device.type, enabled=False):
+            table_HM = self.bias.at(farthest_first).to(k.dtype)
+            out = ToeplitzAttention.apply(self.q.to(k.dtype), k, v, table_HM, self.scale)
+        return out.to(self.v.dtype)
 
     def _call(self, q, slots: int, mask) -> torch.Tensor:
         k, v = (t[:, :, :slots].to(q.dtype) for t in (self.k, self.v))
