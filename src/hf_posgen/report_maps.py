@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from .report_data import LABELS, Panel, encodings, facts, fits, metrics, trained_ranges
-from .report_figures import LOOK, grid, save
+from .report_drawing import LOOK, grid, save
 
 
 def heat_maps(panel: Panel, out: Path) -> list[Path]:

@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 
 from .report_data import Panel, facts
-from .report_figures import LOOK, grid, legend, level, log_lengths, save, seed_lines, shade
+from .report_drawing import LOOK, grid, legend, level, log_lengths, save, shade
+from .report_figures import seed_lines
 
 PER_OCTAVE = 4
 
