@@ -43,7 +43,7 @@ def measure(subject: Subject) -> dict:
 
 
 def kernel_facts(subject: Subject, model) -> list[dict]:
-    symbols, seen, k = subject.task.data_symbols, subject.train_length, subject.offset
+    symbols, seen, k = subject.require_symbols(), subject.train_length, subject.offset
     near = pair_kernels(model, symbols, seen - 1)
     far = pair_kernels(model, symbols, subject.longest - 1)
     mean, long = near.mean((1, 2)), far.mean((1, 2))

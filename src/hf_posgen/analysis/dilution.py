@@ -81,7 +81,7 @@ def _mass_on_target(subject: Subject, length: int, count: int) -> float:
 def _accuracies(subject: Subject, length: int, alpha: float, count: int) -> dict[str, float]:
     """Of the model and of the three predictions, on the same sequences."""
     k = subject.offset
-    kernel = pair_kernels(subject.model, subject.task.data_symbols, length - 1)[0]
+    kernel = pair_kernels(subject.model, subject.require_symbols(), length - 1)[0]
     even = torch.full((length,), (1 - alpha) / max(1, length - 1))
     even[length - 1 - k] = alpha
     mean = kernel.mean((0, 1)).flip(-1).softmax(-1)

@@ -50,7 +50,7 @@ def measure(subject: Subject) -> dict:
 def learned_kernel(subject: Subject, longest: int) -> torch.Tensor | None:
     """The first layer's mean κ(δ), heads averaged; None where it has none."""
     try:
-        return pair_kernels(subject.model, subject.task.data_symbols, longest - 1).mean((0, 1, 2)).double()
+        return pair_kernels(subject.model, subject.require_symbols(), longest - 1).mean((0, 1, 2)).double()
     except NotApplicable:
         return None
 

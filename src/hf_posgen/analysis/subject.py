@@ -72,6 +72,12 @@ class Subject:
             raise NotApplicable(f"task {self.task.name!r} asks for no fixed offset")
         return self.offset
 
+    def require_symbols(self) -> int:
+        """How many symbols there are to pair."""
+        if self.task.natural:
+            raise NotApplicable("kernels of all pairs of symbols are for tasks of a few symbols, not for text")
+        return self.task.data_symbols
+
     def require_softmax(self) -> None:
         if not any(isinstance(layer.self_attn, SoftmaxAttention) for layer in self.model.model.layers):
             raise NotApplicable("no layer of this model has softmax attention")
