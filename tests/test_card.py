@@ -13,11 +13,11 @@ from huggingface_hub import EvalResult, ModelCard, ModelCardData, parse_eval_res
 
 from hf_posgen.card import card, component, render
 from hf_posgen.files import write_rows
+from hf_posgen.report_headlines import DEFINITIONS
 from hf_posgen.results_metadata import (
     benchmark,
     benchmark_file,
     eval_files,
-    kept,
     merge_card,
     merge_entries,
     model_index,
@@ -46,7 +46,7 @@ def row(split, length, distance=3, value=0.9, low=0.8, high=0.95, **more):
     tokens = {"token_accuracy": value, "token_accuracy_low": low, "token_accuracy_high": high}
     facts = {"seed": 3, "fit": True, "chance": 0.0625, "ceiling": 1.0, "baselines": {"bag_of_words": 0.2}, "count": 100}
     facts |= {"parameters": 1234, "dtype": "float32", "tokens_seen": 99, "step": 100, "selected_on": "last step"}
-    facts |= {"train_length": 16, "train_distance": [3, 3], "arm": "rope", "task": "fixed_offset"}
+    facts |= {"train_length": 16, "train_distance": [3, 3], "arm": "rope", "encoding": "rope", "task": "fixed_offset"}
     return {"split": split, "length": length, "distance": distance} | scores | tokens | facts | more
 
 
@@ -102,18 +102,6 @@ def test_first_and_rest_stand_apart_for_pastes_only():
 def test_splits_come_in_the_usual_order():
     rows = [row(split, 4) for split in ("both", "longer", "test", "validation")]
     assert [one.split for one in summarize(rows)] == ["validation", "test", "longer", "both"]
-
-
-def test_how_far_it_holds():
-    rows = [
-        row("test", 16, low=0.95),
-        row("longer", 17, low=0.93),
-        row("longer", 32, low=0.91),
-        row("longer", 48, low=0.5),
-    ]
-    assert kept(rows, "length") == 32
-    assert kept(rows, "distance") is None, "never asked beyond the trained distances"
-    assert kept([row("test", 16, low=0.5), row("longer", 17, low=0.95)], "length") is None
 
 
 # Both formats, one source
@@ -216,7 +204,27 @@ def test_the_numbers_on_the_card_are_the_rows(folder):
 def test_first_and_rest_are_on_the_card(folder):
     text = render(folder([paste_row("test", 20), paste_row("farther", 40, first=0.25)], COPY), REPO)["README.md"]
     assert "| first pasted token | worst | rest of the paste | worst |" in text
-    assert "0.250 [0.250, 0.250]" in text and "Farthest distance" in text and "trained on 15 to 25" in text
+    assert "0.250 [0.250, 0.250]" in text and "distances 15 to 25" in text
+    assert "| farther: first pasted token | 0.25 |" in text and "| farther: rest of the paste | 0.90 |" in text
+
+
+def test_the_headline_numbers_stand_on_the_card_with_what_they_mean(folder):
+    rows = [row("test", 16, low=0.95), row("longer", 17, low=0.93), row("longer", 32, low=0.91)]
+    rows += [row("longer", 48, value=0.5, low=0.4), row("longer", 64, value=0.9, low=0.95)]
+    text = render(folder(rows), REPO)["README.md"]
+    assert "| kept to length | 32 |" in text and "| longer: exact match | 0.80 |" in text and DEFINITIONS in text
+    pastes = [paste_row("test", d) for d in range(15, 26)] + [paste_row("farther", d, first=0.1) for d in range(26, 41)]
+    text = render(folder(pastes, COPY), REPO)["README.md"]
+    for said in (
+        "| sum, d 15 to 40: first pasted token | 7.00 |",
+        "| P: first pasted token | 0.27 |",
+        "| P: rest of the paste | not valid: accuracy has not reached its floor at distance 40 |",
+        "| P if it overshot by 5: first pasted token | 0.51 |",
+        "| P of a 2-gram look-up: rest of the paste | - |",
+    ):
+        assert said in text
+    unfit = render(folder([row("test", 16, fit=False), row("longer", 17, fit=False)]), REPO)["README.md"]
+    assert "Headline" not in unfit, "what did not fit has none"
 
 
 def test_what_a_card_says_first(folder):

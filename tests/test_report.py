@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hf_posgen import report_figures, report_maps
 from hf_posgen.files import write_rows
 from hf_posgen.report import collect_rows, report, summary_tables
 from hf_posgen.report_data import along, axes, facts, fits, frame, panels, references, trained_range, trained_ranges
-from hf_posgen.report_headlines import contrasts, far, far_table, headline_table, kept_to, over_all_seeds
+from hf_posgen.report_headlines import DEFINITIONS, contrasts, far, far_table, headline_table, kept_to, over_all_seeds
 from hf_posgen.report_style import STYLES, order, styles
 from hf_posgen.report_tables import axis_table, over_seeds
 
@@ -177,7 +178,19 @@ def test_headline_and_far_tables():
     assert [line[:2] for line in lines][:2] == [["none", "first pasted token"], ["none", "rest of the paste"]]
     assert far_table(frame(study1(1))) is None
     gaps = frame([row for row in study2(1) if row["distance"] not in (20, 21)])
-    assert "not valid: 2 distances were not asked" in far_table(gaps)[1][0][3]
+    assert "not valid: 2 distances were not asked" in far_table(gaps)[1][0][4]
+
+
+def test_a_look_up_is_no_null_for_the_token_that_it_cannot_begin():
+    head, lines = far_table(frame(study2(1)))
+    shown = {line[1]: dict(zip(head, line, strict=True)) for line in lines}
+    assert shown["first pasted token"]["P of a 2-gram look-up"] == "-"
+    assert float(shown["rest of the paste"]["P of a 2-gram look-up"]) > 0
+    assert "sum, d 1 to 32" in head and shown["rest of the paste"]["best sum"]
+
+
+def test_the_docs_define_the_numbers_as_reports_do():
+    assert DEFINITIONS in (Path(__file__).parents[1] / "docs" / "headline_numbers.md").read_text()
 
 
 def test_no_winner_is_named_where_the_test_does_not_carry_it():

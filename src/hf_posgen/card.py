@@ -8,18 +8,9 @@ import yaml
 from huggingface_hub import ModelCard, ModelCardData
 
 from .files import read_rows, write_text
-from .results_metadata import (
-    BEYOND,
-    METRICS,
-    SplitSummary,
-    asked,
-    benchmark,
-    eval_files,
-    kept,
-    model_index,
-    on_the_hub,
-    summarize,
-)
+from .report_data import frame
+from .report_headlines import DEFINITIONS, run_numbers
+from .results_metadata import METRICS, SplitSummary, benchmark, eval_files, model_index, on_the_hub, summarize
 from .run_config import read_yaml
 from .training_state import state_name
 
@@ -87,8 +78,8 @@ def _facts(folder: Path, run: dict, rows: list[dict], summaries: list[SplitSumma
         "fit": bool(rows[0]["fit"]) if rows else None,
         "summaries": summaries,
         "metrics": [(key, name) for key, (_, name) in METRICS.items() if any(key in one.scores for one in summaries)],
-        "kept": {axis: kept(rows, axis) for axis in ("length", "distance")} if rows else {},
-        "asked": {axis: asked(rows, axis) for axis in BEYOND},
+        "numbers": run_numbers(frame(rows)) if rows else {},
+        "definitions": DEFINITIONS,
         "natural": run["task"]["name"] == "text",
         "cells": cells if len(cells) <= MOST_CELLS else [],
         "figures": sorted(f"figures/{path.name}" for path in (folder / "figures").glob("*.png")),

@@ -8,7 +8,17 @@ from itertools import combinations
 import pandas as pd
 
 from .metrics.posgen_extrapolation.headlines import FarNumbers, far_numbers, farthest_kept
-from .report_data import LABELS, SHARES, along, axes, encodings, fits, metrics, trained_range
+from .report_data import (
+    LABELS,
+    SHARES,
+    along,
+    axes,
+    baselines_beside,
+    encodings,
+    fits,
+    metrics,
+    trained_range,
+)
 from .report_tables import over_seeds
 from .statistics import holm, sign_flip, smallest_p, underpowered
 
@@ -20,14 +30,22 @@ DEFINITIONS = """\
   other axis as trained; the worst and the best seed. "≥" where that is the last one asked. Of text: the largest length up
   to which perplexity is at most 1.05 times that at the trained length, wherever asked.
 - **Mean over a split**: over its cells, then over the seeds that fit.
-- **Sum**: accuracy summed over the distances asked. **P**: what is summed beyond the trained distances over what is summed
-  up to their end. P means nothing unless accuracy reaches its floor in the range asked, and it falls with a wider trained
-  range by construction: beside it stand the P of a model that overshoots by five tokens, and that of a 2-gram look-up.
+- **Sum**: accuracy summed over the distances asked, from 1 on (arXiv 2609.11913 sums 1 to 120). **P**: of that, what lies
+  beyond the trained distances over what lies up to their end. P means nothing unless accuracy reaches its floor in the
+  range asked, and it falls with a wider trained range by construction: beside it stand the P of a model that overshoots by
+  five tokens, and that of a 2-gram look-up.
 - **W**: accuracy beyond the trained distances, above the floor, as a share of what can be known, summed over the
   distances asked: distances won.
 - **Look-ups** (what followed the last one or two tokens when they last stood here?) and the bag of words (the
   commonest so far) are scored over all pasted tokens.
-- **Best**: the best seed, chosen on the very cells it is shown for; read it only beside the mean."""
+- **Fit**: in validation, token accuracy of at least .99 at every trained cell (streams of copies: a mean of .95 over the
+  trained distances). The share of seeds that fit has an exact (Clopper-Pearson) interval; what doesn't fit enters no mean.
+- **Intervals** over seeds are Student's t at 95 %, from three seeds on; those of a cell are Wilson's over sequences, or a
+  bootstrap over sequences where each asks more than once.
+- **Best**: the best seed, chosen on the very cells it is shown for; read it only beside the mean.
+- **Differences**: the exact paired sign-flip test over the seeds where both arms fit, with Holm's correction over all
+  contrasts of a panel. No arm is called higher unless the test carries it; "underpowered" where no outcome could.
+- Of a paste the **first token**, which must resolve the distance, and the **rest**, which content can find, stand apart."""
 
 
 def kept_to(run: pd.DataFrame, axis: str) -> float | None:
@@ -35,15 +53,15 @@ def kept_to(run: pd.DataFrame, axis: str) -> float | None:
     if metrics(run)[0] == "perplexity":
         curve = along(run, axis).groupby(axis)["perplexity"].mean()
         return farthest_kept(list((curve.iloc[0] / curve).items()), level=1 / MUCH_WORSE)
-    some = along(run, axis).dropna(subset=["exact_match_low"])
-    some = some[some["split"].isin(["validation", "test", BEYOND[axis]])]
+    tested = "test" if (run["split"] == "test").any() else "validation"
+    some = run[run["split"].isin([tested, BEYOND[axis]])].dropna(subset=["exact_match_low", axis])
     return farthest_kept(list(zip(some[axis], some["exact_match_low"], strict=True)))
 
 
 def far(run: pd.DataFrame, metric: str) -> FarNumbers | None:
     """Study 2's numbers of one run; None where it was asked no distances."""
     some = along(run, "distance").dropna(subset=[metric])
-    if some[["distance"]].drop_duplicates().shape[0] < 2:
+    if some.loc[some["distance"] >= 1, "distance"].nunique() < 2:
         return None
     mean = some.groupby("distance")[[metric, "chance", "ceiling"]].mean()
     look_up = some["baselines"].map(lambda all_: all_.get("induction_2gram") if isinstance(all_, dict) else None)
@@ -53,7 +71,7 @@ def far(run: pd.DataFrame, metric: str) -> FarNumbers | None:
         trained_range(run, "distance")[1],
         mean["chance"].fillna(0.0).to_dict(),
         mean["ceiling"].to_dict(),
-        look_up if len(look_up) == len(mean) else None,
+        look_up if len(look_up) == len(mean) and "induction_2gram" in baselines_beside(metric) else None,
     )
 
 
@@ -79,6 +97,19 @@ def headline_table(table: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
             line.append(f"{best(_split_means(mine, splits[0], shown[0]), default=float('nan')):.2f}")
         lines.append(line)
     return head, lines
+
+
+def run_numbers(run: pd.DataFrame) -> dict[str, str]:
+    """{number: value} of one run, for its card; a run that does not fit has none."""
+    if not run["fit"].all():
+        return {}
+    head, (line,) = headline_table(run)
+    pairs = [(name, value) for name, value in zip(head, line, strict=True) if name != "arm" and "best" not in name]
+    head, lines = far_table(run) or ([], [])
+    for line in lines:
+        numbers = dict(zip(head, line, strict=True))
+        pairs += [(f"{name}: {numbers['of']}", numbers[name]) for name in head[2:] if "best" not in name]
+    return dict(pairs)
 
 
 def over_all_seeds(table: pd.DataFrame) -> str:
@@ -109,7 +140,9 @@ def far_table(table: pd.DataFrame) -> tuple[list[str], list[list[str]]] | None:
     """(head, lines): sum, P with its nulls and W per arm and metric; None where no distance was asked beyond."""
     if "distance" not in axes(table):
         return None
-    head = ["arm", "of", "sum", "P", "P if it overshot by 5", "P of a 2-gram look-up", "W"]
+    asked = along(table, "distance")["distance"]
+    head = ["arm", "of", f"sum, d {max(1, asked.min()):g} to {asked.max():g}", "best sum", "P", "P if it overshot by 5"]
+    head += ["P of a 2-gram look-up", "W"]
     lines = []
     for arm in encodings(table):
         for metric in metrics(table):
@@ -126,6 +159,7 @@ def _far_line(numbers: list[FarNumbers]) -> list[str]:
     first = lambda values: f"{values[0]:.2f}" if values else "-"  # noqa: E731
     return [
         over_seeds(column("total"), clip=False),
+        f"{max(column('total')):.2f}",
         f"not valid: {why}" if why else over_seeds(column("ratio"), clip=False),
         first(column("overshoot")),
         first(column("induction")),

@@ -14,7 +14,6 @@ from huggingface_hub import (
     parse_eval_result_entries,
 )
 
-from .statistics import farthest_kept
 from .tasks import CONFIGS, SPLITS, config_spec, resolve_task
 
 # Our metric → (the Hub's id of it, its name on the card). Of a paste, the first token and the rest stand apart; elsewhere
@@ -26,8 +25,6 @@ METRICS = {
     "rest_accuracy": ("accuracy", "rest of the paste"),
     "perplexity": ("perplexity", "perplexity"),
 }
-
-BEYOND = {"length": "longer", "distance": "farther"}  # the split that leaves the trained range along an axis
 
 
 @dataclass(frozen=True)
@@ -90,21 +87,6 @@ def _score(metric: str, rows: list[dict]) -> Score:
     if metric == "perplexity":
         return Score(mean, mean - below, mean + above, max(values))
     return Score(mean, max(0.0, mean - below), min(1.0, mean + above), min(values))
-
-
-def kept(rows: list[dict], axis: str) -> int | None:
-    """The largest length (distance) up to which the lower bound of exact match is at least .9 at every cell; None where
-    the first falls short, or where the run was never asked beyond what it was trained on."""
-    beyond = BEYOND[axis]
-    if not asked(rows, axis):
-        return None
-    cells = [row for row in rows if row["split"] in ("test", beyond) and row.get("exact_match_low") is not None]
-    return farthest_kept([(row[axis], row["exact_match_low"]) for row in cells if row[axis] is not None])
-
-
-def asked(rows: list[dict], axis: str) -> bool:
-    """Whether a run was asked for exact answers beyond what it was trained on."""
-    return any(row["split"] == BEYOND[axis] and row.get("exact_match_low") is not None for row in rows)
 
 
 def on_the_hub(task: dict) -> bool:

@@ -1,7 +1,8 @@
 """The headline numbers of an extrapolation, from accuracies by cell. Plain Python; a curve is {distance: accuracy}.
 
 - *kept to*: the largest length (distance) up to which the lower bound of exact match is at least .9 at every cell.
-- *P* (Nevermann & Gros 2026): accuracy summed beyond the trained distances over accuracy summed up to their end. It means
+- *sum* (Nevermann & Gros 2026): accuracy summed over the distances asked, from 1 on (theirs end at 120).
+- *P* (theirs too): of that sum, what lies beyond the trained distances over what lies up to their end. It means
   something only where accuracy has reached its floor inside the range asked. It falls with a wider trained range by
   construction, so it is never shown without its two nulls: a model that overshoots by five tokens whatever it was trained
   on, and one that looks its answer up by content and is blind to distance.
@@ -65,8 +66,9 @@ class FarNumbers:
 def far_numbers(
     curve: Curve, trained_max: float, floor: Curve, ceiling: Curve, induction: Curve | None = None
 ) -> FarNumbers:
-    """All of them at once. floor, ceiling and induction (what a 2-gram look-up scores) are curves over the same
-    distances. Raises `ValueError` for an empty curve."""
+    """All of them at once, from distance 1 on. floor, ceiling and induction (what a 2-gram look-up scores) are curves over
+    the same distances. Raises `ValueError` for a curve without one."""
+    curve, induction = ({d: v for d, v in (one or {}).items() if d >= 1} for one in (curve, induction))
     if not curve:
         raise ValueError("there is no distance to sum over")
     return FarNumbers(
