@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hf_posgen import report_figures, report_maps
+from hf_posgen import report_figures, report_maps, report_two_by_two
 from hf_posgen.files import write_rows
 from hf_posgen.report import collect_rows, report, summary_tables
 from hf_posgen.report_data import along, axes, facts, fits, frame, panels, references, trained_range, trained_ranges
@@ -28,7 +28,14 @@ def test_report_writes_what_it_says(written):
     paths, out = written
     assert paths.markdown == out / "report.md"
     names = {path.name for path in paths.figures}
-    assert names >= {"overview.png", "study1_length.png", "study1_heat.png", "study2_distance.png", "study2_heat.png"}
+    assert names >= {
+        "overview.png",
+        "study1_length.png",
+        "study1_heat.png",
+        "study2_distance.png",
+        "study2_heat.png",
+        "study2_two_by_two.png",
+    }
     for path in paths.figures:
         assert path.read_bytes().startswith(b"\x89PNG") and path.with_suffix(".pdf").read_bytes().startswith(b"%PDF")
         assert f"figures/{path.name}" in paths.markdown.read_text()
@@ -140,6 +147,27 @@ def test_console_tables_show_chance_and_parts_of_a_paste_apart():
     assert "first pasted token by distance" in text and "rest of the paste by distance" in text
     assert "one seed" in text and "chance" in text and "bag" in text and "* did not fit" in text
     assert max(len(line) for line in text.splitlines()) <= 140
+
+
+def test_seen_and_unseen_set_side_by_side(tmp_path):
+    made = panels(frame(study1(2) + study2(2, unfit=("none",))))
+    beside = report_two_by_two.one_fixed_distance(made)
+    assert beside is made[0]
+    (path,) = report_two_by_two.two_by_two(made[1], beside, tmp_path)
+    assert path.name == "study2_two_by_two.png" and path.is_file()
+    assert report_two_by_two.two_by_two(made[0], None, tmp_path) == [], "one distance: two of the four are missing"
+    assert report_two_by_two.two_by_two(panels(frame(study2(1, windows=(64,))))[0], None, tmp_path) == []
+
+
+def test_the_four_means_are_those_of_the_rows():
+    from matplotlib.figure import Figure
+
+    table = frame(study2(2, arms=("rope",)))
+    ax = Figure().subplots()
+    report_two_by_two.block(ax, table[table["split"].isin(report_two_by_two.SHOWN)], "first_accuracy", True)
+    written = [text.get_text() for text in ax.texts if text.get_text().replace(".", "").isdigit()]
+    means = table.groupby(["split", "length", "distance"])["first_accuracy"].mean().groupby("split").mean()
+    assert written == [f"{means[split]:.2f}".removeprefix("0") for split in ("test", "farther", "longer", "both")]
 
 
 def test_many_arms_wrap(tmp_path):

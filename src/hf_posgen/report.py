@@ -38,6 +38,7 @@ def report(rows: list[dict], out: str | Path, title: str = "Extrapolation report
     from . import report_figures as draw
     from .report_maps import heat_maps
     from .report_text import position_curve
+    from .report_two_by_two import one_fixed_distance, two_by_two
 
     shown, out = panels(frame(rows)), Path(out)
     overview = draw.overview(shown, out / "figures")
@@ -50,6 +51,7 @@ def report(rows: list[dict], out: str | Path, title: str = "Extrapolation report
     ]
     for panel in shown:
         mine = [path for make in (draw.curves, position_curve, heat_maps) for path in make(panel, out / "figures")]
+        mine += two_by_two(panel, one_fixed_distance(shown), out / "figures")
         figures += mine
         blocks += _panel(panel, mine)
     blocks += ["## What the numbers are", DEFINITIONS]
@@ -61,7 +63,11 @@ READING = """\
 The trained range is shaded. From three seeds on, lines are means over the seeds that fit in distribution, with Student's t
 interval over seeds; with fewer, every seed is a line of its own and there is no interval. An arm that did not fit (*) is
 grey: it says nothing about generalisation, and enters no mean. Small models show what can happen at their size; they refute
-nothing. Heat maps are exploratory."""
+nothing. Heat maps are exploratory.
+
+Where all four combinations of seen and unseen were asked, a 2 × 2 figure sets them side by side. Why an encoding may hold
+at an unseen length and miss at an unseen distance: a kernel that depends on the offset alone goes on selecting the trained
+offset at any length, and for the same reason where the distance changes. That is a hypothesis: these rows don't test it."""
 
 EXPLORE = "[report.html](report.html) holds the same rows to explore: encodings, splits, maps, a table to sort."
 
