@@ -91,7 +91,7 @@ def push_dataset(
     repo = connect(repo_id, "dataset", token, endpoint)
     ensure_repo(repo, private)
     name = repo.id.split("/")[1]
-    card = re.sub(r"<owner>/posgen-\w+", repo.id, (folder / "README.md").read_text())
+    card = re.sub(r"<owner>/posgen-[\w-]+", repo.id, (folder / "README.md").read_text())
     files: Files = {path.relative_to(folder).as_posix(): path for path in sorted(folder.glob("*/*.parquet"))}
     files |= {"README.md": card.encode(), "eval.yaml": benchmark_file(name, configs).encode()}
     sync(repo, "main", files, f"Add {name}", stale=lambda path: fnmatchcase(path, "*/*.parquet"))
