@@ -11,6 +11,7 @@ from .files import read_rows
 from .hub import push, push_dataset
 from .hub_files import MODEL, RECORD, check_run, dataset_configs, kept_steps, stamps
 from .hub_repo import connect
+from .results_metadata import repository
 from .run_config import read_yaml
 from .training_state import state_name
 
@@ -28,7 +29,7 @@ def dataset_name(folder: str | Path) -> str:
     title = re.search(r"^# posgen: (\w+)", (Path(folder) / "README.md").read_text(), re.M)
     if title is None:
         raise ValueError(f"the README.md of {folder} does not say which task it is")
-    return f"posgen-{title[1].replace('_', '-')}"
+    return repository(title[1])
 
 
 def plan(run_folder: str | Path, repo_id: str, private: bool = False) -> list[str]:
