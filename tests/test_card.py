@@ -3,6 +3,7 @@
 import ast
 import re
 import tomllib
+from dataclasses import replace
 from fnmatch import fnmatch
 from importlib.resources import files
 from pathlib import Path
@@ -307,6 +308,30 @@ def test_results_merge_by_what_they_measure(folder):
     assert data.tags[0] == "hf_posgen" and "mine" in data.tags and data.base_model == "a/b" and data.license == "mit"
     assert data.model_name == "posgen-rope" and data.datasets == ["lab/posgen-fixed-offset"]
     assert "old text" not in merged and "## Limits" in merged
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"task_type": "other-task"},
+        {"dataset_type": "other/set"},
+        {"dataset_config": "last_k7"},
+        {"dataset_split": "longer"},
+        {"dataset_revision": "v2"},
+        {"metric_type": "accuracy"},
+        {"metric_name": "theirs"},
+    ],
+    ids=str,
+)
+def test_what_makes_two_results_different(other, folder):
+    """Task, data set, configuration, split, revision and metric, each by itself."""
+    ours = render(folder([row("test", 4)]), REPO)["README.md"]
+    card = ModelCard(ours)
+    (result,) = card.data.eval_results
+    card.data.eval_results = [replace(result, **other, metric_value=0.5)]
+    assert sorted(one.metric_value for one in ModelCard(merge_card(ours, str(card))).data.eval_results) == [0.5, 0.9]
+    card.data.eval_results = [replace(result, dataset_name="renamed", metric_value=0.5)]
+    assert [one.metric_value for one in ModelCard(merge_card(ours, str(card))).data.eval_results] == [0.9]
 
 
 @pytest.mark.parametrize("rows", [[], [row("test", 4)]])

@@ -394,6 +394,13 @@ def test_public_where_private_was_asked_for_is_refused(run, hub):
     assert not hub.repo("tester/mine").private, "a name without owner is the token's"
 
 
+def test_a_public_repository_that_somebody_makes_meanwhile_is_refused_too(run, hub):
+    hub.meddle("POST", "/repos/create", lambda: hub.create(REPO))
+    with pytest.raises(PushError, match="exists and is public, but a private push was asked for"):
+        send(run, hub, private=True)
+    assert titles(hub) == ["initial commit"]
+
+
 def test_no_network(run, hub, waits, monkeypatch):
     with pytest.raises(PushError, match=r"^http://127.0.0.1:9 can't be reached \(ConnectError\): check the network$"):
         push(run, REPO, token=WRITE, endpoint="http://127.0.0.1:9")
@@ -553,6 +560,52 @@ def test_a_release_is_told_first_then_done_once(run, hub, tmp_path):
     assert f"- {data}" in hub.repo(model).files()["README.md"].decode()
     with pytest.raises(ValueError, match="two folders would become the model lab/posgen-fixed-offset-rope-seed0"):
         release("lab", [run, run], [], dry_run=True)
+
+
+RELEASE_FAULTS = {
+    "data set's repository is made, answer lost": ("drop", "POST", "/repos/create", "after"),
+    "shards break off": ("drop", "PUT", "/lfs/", "middle"),
+    "data set's commit answers 503": ("fail", "POST", "/datasets/.*/commit/main", 503),
+    "data set's commit takes effect, answer lost": ("drop", "POST", "/datasets/.*/commit/main", "after"),
+    "collection is made, answer lost": ("drop", "POST", "/collections$", "after"),
+    "collection answers 429": ("fail", "POST", "/collections$", 429),
+    "item is added, answer lost": ("drop", "POST", "/collections/.*/items?$", "after"),
+    "item answers 500": ("fail", "POST", "/collections/.*/items?$", 500),
+}
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    from hf_posgen.tasks import export_task
+
+    folder = tmp_path_factory.mktemp("export") / "task"
+    return export_task("fixed_offset", folder, configs=["last_k3"], count=4, train_count=4)
+
+
+@pytest.mark.parametrize("name", RELEASE_FAULTS)
+def test_a_release_is_whole_after_a_passing_fault(name, run, hub, waits, exported):
+    from hf_posgen.hub_release import release
+
+    how, *what = RELEASE_FAULTS[name]
+    getattr(hub, how)(*what)
+    release("lab", [run], [exported], collection="Reference", token=WRITE, endpoint=hub.endpoint)
+    model, data = "lab/posgen-fixed-offset-rope-seed0", "lab/posgen-fixed-offset"
+    assert waits and titles(hub, repo_id=model) == ["Add rope-seed0", "initial commit"]
+    assert [commit.title for commit in hub.repo(data, "datasets").history()] == [
+        "Add posgen-fixed-offset",
+        "initial commit",
+    ]
+    (collection,) = hub.collections.values()
+    assert [item["id"] for item in collection["items"]] == [data, model]
+
+
+def test_a_public_collection_is_no_place_for_what_is_private(run, hub, exported):
+    from hf_posgen.hub_release import release
+
+    where = {"token": WRITE, "endpoint": hub.endpoint, "collection": "Reference"}
+    release("lab", [], [exported], **where)
+    with pytest.raises(PushError, match="the collection lab/reference-.* exists and is public, but a private"):
+        release("lab", [run], [], private=True, **where)
 
 
 def test_the_script_publishes_nothing_on_a_dry_run(run, hub, tmp_path, monkeypatch, capsys):

@@ -225,29 +225,42 @@ def test_splits_of_the_grid():
 
 PROCESS = """
 import sys, json, evaluate
-folder, cache, rank = sys.argv[1], sys.argv[2], int(sys.argv[3])
-module = evaluate.load(folder, num_process=2, process_id=rank, experiment_id="two", cache_dir=cache)
-guess = [[1], [1], [2]] if rank == 0 else [[1], [2], [2]]
-module.add_batch(predictions=guess, references=[[1]] * 3, length=[1] * 3, distance=[rank] * 3)
-print(json.dumps(module.compute()))
+home, cache, rank = sys.argv[1], sys.argv[2], int(sys.argv[3])
+guess, cells = [[1], [1 + rank], [2]], {"length": [1] * 3, "distance": [rank] * 3}
+batches = {
+    "posgen_accuracy": ({"predictions": guess, "references": [[1]] * 3} | cells, {}),
+    "posgen_perplexity": ({"predictions": [[0.0, 1.0 + 2 * rank]], "references": [[-100, 5]]}, {}),
+    "posgen_extrapolation": (
+        {"predictions": [1] * 3, "references": [1] * 3} | cells, {"train_length": (1, 1), "train_distance": (0, 0)}),
+}
+found = {}
+for name, (batch, options) in batches.items():
+    where = {"num_process": 2, "process_id": rank, "experiment_id": name, "cache_dir": cache}
+    module = evaluate.load(f"{home}/{name}", **where)
+    module.add_batch(**batch)
+    found[name] = module.compute(**options)
+print(json.dumps(found))
 """
 
 
 def test_two_processes_pool_their_batches(tmp_path, private_cache):
     import os
 
-    folder, environment = str(HOME / "posgen_accuracy"), os.environ | {"HF_MODULES_CACHE": str(tmp_path / "modules")}
+    environment = os.environ | {"HF_MODULES_CACHE": str(tmp_path / "modules")}
     both = [
         subprocess.Popen(
-            [sys.executable, "-c", PROCESS, folder, str(tmp_path / "cache"), str(rank)],
+            [sys.executable, "-c", PROCESS, str(HOME), str(tmp_path / "cache"), str(rank)],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=environment,
         )
         for rank in range(2)
     ]
-    (first, errors), (second, _) = [one.communicate(timeout=100) for one in both]
+    (first, errors), (second, _) = [one.communicate(timeout=300) for one in both]
     assert [one.returncode for one in both] == [0, 0], errors.decode()[-800:]
     found = json.loads(first)
-    assert [row["distance"] for row in found["cells"]] == [0, 1]
-    assert found["exact_match"] == pytest.approx(0.5) and json.loads(second) is None
+    accuracy, extrapolation = found["posgen_accuracy"], found["posgen_extrapolation"]
+    assert [row["distance"] for row in accuracy["cells"]] == [0, 1] and accuracy["exact_match"] == pytest.approx(0.5)
+    assert found["posgen_perplexity"]["nats"] == pytest.approx(2)
+    assert extrapolation["in_distribution"] == extrapolation["farther"] == 1
+    assert set(json.loads(second).values()) == {None}

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from .card import render
-from .hub_errors import PushError
+from .hub_errors import PushError, scrub
 from .hub_files import (
     MODEL,
     RECORD,
@@ -179,7 +179,7 @@ class BackgroundPush:
             ensure_repo(repo, self.private)
             send(repo, frozen)
         except Exception as error:
-            logger.warning("%s was not published: %s", self.repo_id, error)
+            logger.warning("%s was not published: %s", self.repo_id, scrub(str(error), self._where[2]))
             raise
         finally:
             shutil.rmtree(temporary, ignore_errors=True)

@@ -9,6 +9,7 @@ from huggingface_hub import HfApi
 from .card import render
 from .files import read_rows
 from .hub import push, push_dataset
+from .hub_errors import PushError
 from .hub_files import MODEL, RECORD, check_run, dataset_configs, kept_steps, stamps
 from .hub_repo import connect
 from .results_metadata import repository
@@ -95,10 +96,14 @@ def release(
 def collect(
     org: str, title: str, items: list[tuple[str, str]], private: bool, token: str | None, endpoint: str | None
 ) -> str:
-    """Make a collection, or go on with the one of this title, and add what it lacks of the (kind, id); its address."""
+    """Make a collection, or go on with the one of this title, and add what it lacks of the (kind, id); its address.
+
+    Raises as `push` does."""
     repo = connect(items[0][1], items[0][0], token, endpoint)
     api: HfApi = repo.api
     found = repo.call(api.create_collection, title, namespace=org, private=private, exists_ok=True)
+    if private and not found.private:
+        raise PushError(f"the collection {found.slug} exists and is public, but a private one was asked for")
     for kind, name in items:
         repo.call(api.add_collection_item, found.slug, name, kind, exists_ok=True)
     return f"{api.endpoint}/collections/{found.slug}"

@@ -100,7 +100,8 @@ def ensure_repo(repo: Repo, private: bool, create: bool = True) -> None:
         raise PushError(f"there is no repository {repo.id} to open a pull request on")
     if found is None:  # without a wish, an organisation's own default decides who may see it
         repo.call(repo.api.create_repo, repo.id, repo_type=repo.kind, private=private or None, exist_ok=True)
-    elif private and not found.private:
+        found = repo.call(look) if private else None  # somebody may have been faster
+    if private and not found.private:
         raise PushError(
             f"{repo.id} exists and is public, but a private push was asked for: "
             "choose another name, or make it private in its settings first"
