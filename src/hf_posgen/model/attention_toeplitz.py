@@ -70,11 +70,9 @@ def window(table_HM: torch.Tensor, rows: int, n: int) -> torch.Tensor:
 def diagonal_sums(x_HRN: torch.Tensor) -> torch.Tensor:
     """(H, N): the sums over r of x[r, m - r], for x that is 0 where r + j >= N, as what `window` hides is.
 
-    Row by row the same memory is read one entry earlier; what lies before a row is the hidden end of the row above it,
-    but for m = 0, which the first row alone holds.
+    In rows of N - 1 the same memory shifts each row by one entry more than the row above it; what moves into a row's
+    front is the hidden end of the one above, and m = 0 is left over, which the first row alone holds.
     """
-    x_HRN = x_HRN.contiguous()
     H, R, N = x_HRN.shape
-    sums = x_HRN.as_strided((H, R, N), (R * N, N - 1, 1), x_HRN.storage_offset()).sum(1)
-    sums[:, 0] = x_HRN[:, 0, 0]
-    return sums
+    shifted = x_HRN.reshape(H, R * N)[:, 1 : 1 + R * (N - 1)].unflatten(1, (R, N - 1))
+    return torch.cat([x_HRN[:, 0, :1], shifted.sum(1)], 1)

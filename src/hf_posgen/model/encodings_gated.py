@@ -89,8 +89,9 @@ class GRAPE(PositionEncoding):
         """(B, H, L): how much each token quickens the distance; a key's heads serve a group of queries' heads."""
         x_BGLK = tokens.vectors_BHLK.to(tokens.dtype)
         vector_GRK = vector_HK.to(tokens.dtype).unflatten(0, (x_BGLK.shape[1], -1))
-        logits_BGLR = x_BGLK @ vector_GRK.transpose(-1, -2) * self.config.head_dim**-0.5
-        return nn.functional.softplus(logits_BGLR).transpose(-1, -2).flatten(1, 2)
+        logits_BGRL = vector_GRK @ x_BGLK.transpose(-1, -2) * self.config.head_dim**-0.5
+        # softplus, whose own gradient torch.compile lays out wrongly (2.13)
+        return -nn.functional.logsigmoid(-logits_BGRL).flatten(1, 2)
 
     def bias(self, queries: Tokens, keys: Tokens):
         rate = self.log_rate.to(queries.dtype).exp()[None, :, None]
