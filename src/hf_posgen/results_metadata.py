@@ -94,6 +94,11 @@ def on_the_hub(task: dict) -> bool:
     return task["name"] != "text" or (task["data_files"] is None and task["dataset"][0] not in "./~")
 
 
+def repository(task: str) -> str:
+    """What a task's data set is called on the Hub."""
+    return f"posgen-{task.replace('_', '-')}"
+
+
 def benchmark(task: dict, owner: str | None = None) -> tuple[str, str]:
     """(id of the data set, its configuration) of a task's complete spec; "custom_" and a digest of the parameters where no
     named configuration is the same. The spec is taken as it is: a card may be of another version's task."""
@@ -102,7 +107,7 @@ def benchmark(task: dict, owner: str | None = None) -> tuple[str, str]:
         return (task["dataset"] if on_the_hub(task) else "text"), task["config"] or "default"
     named = (config for config in CONFIGS.get(name, ()) if resolve_task(config_spec(name, config)) == task)
     digest = hashlib.sha256(json.dumps(task, sort_keys=True).encode()).hexdigest()[:8]
-    dataset = f"posgen-{name.replace('_', '-')}"
+    dataset = repository(name)
     return (f"{owner}/{dataset}" if owner else dataset), next(named, f"custom_{digest}")
 
 
@@ -210,19 +215,29 @@ def _dump(entries: list) -> str:
     return yaml.safe_dump(entries, sort_keys=False, allow_unicode=True)
 
 
+def headline(configs: dict[str, list[str]]) -> str:
+    """The one task of a benchmark that stands for it: of the first configuration what is farther, else what comes last."""
+    config, splits = next(iter(configs.items()))
+    return f"{config}_{'farther' if 'farther' in splits else splits[-1]}"
+
+
 def benchmark_file(name: str, configs: dict[str, list[str]]) -> str:
-    """The `eval.yaml` by which a data set's repository declares itself a benchmark: a task per configuration and split.
+    """The `eval.yaml` by which a data set's repository declares itself a benchmark: a task per configuration and split, the
+    headline first and named in the description.
 
     It is ready for the day the Hub lists it: leaderboards open only for data sets and frameworks that its staff admit."""
+    first = headline(configs)
     tasks = [
         {"id": f"{config}_{split}", "config": config, "split": split}
         for config, splits in configs.items()
         for split in splits
         if split != "train"
     ]
+    tasks.sort(key=lambda task: task["id"] != first)
     head = {
         "name": name,
-        "description": "Whether a positional encoding generalises to lengths and distances it was not trained on.",
+        "description": "Whether a positional encoding generalises to lengths and distances it was not trained on. "
+        f"Headline task: {first}.",
         "evaluation_framework": "hf_posgen",
     }
     return yaml.safe_dump(head | {"tasks": tasks}, sort_keys=False)

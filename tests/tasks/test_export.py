@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 import yaml
 
+from hf_posgen.results_metadata import benchmark, benchmark_file, repository
 from hf_posgen.tasks import (
     CONFIGS,
+    SPLITS,
     TASKS,
     build_task,
     config_spec,
@@ -20,6 +22,7 @@ from hf_posgen.tasks import (
     dataset_card,
     examples,
     export_task,
+    resolve_task,
     task_tokenizer,
 )
 from hf_posgen.tasks.card import as_markdown, as_text
@@ -57,8 +60,27 @@ def test_configurations_splits_files_and_checksums(tmp_path):
         digest = hashlib.sha256((folder / file).read_bytes()).hexdigest()
         assert f"| {file} |" in card and digest in card
     assert datasets.get_dataset_config_names(str(folder)) == ["last_k3", "last_k1"]
-    assert yaml.safe_load((folder / "eval.yaml").read_text())["tasks"]
     assert "the headline is `last_k3_longer`" in card
+
+
+@pytest.mark.parametrize("name", list(TASKS))
+def test_a_benchmark_has_one_headline_and_one_name(name):
+    """The headline is the first task of eval.yaml, and named once there and on the card; the name has no underscore."""
+    configs = {
+        config: [s for s in SPLITS if build_task(config_spec(name, config)).splits().get(s)] for config in CONFIGS[name]
+    }
+    told, card = benchmark_file(repository(name), configs), dataset_card(name)
+    tasks = yaml.safe_load(told)["tasks"]
+    ids = [task["id"] for task in tasks]
+    assert len(set(ids)) == len(ids) == sum(len(splits) - 1 for splits in configs.values())
+    assert all(task["id"] == f"{task['config']}_{task['split']}" and task["split"] != "train" for task in tasks)
+    named = [one for one in ids if f"Headline task: {one}." in told.replace("\n  ", " ")]
+    assert named == ids[:1] and f"the headline is `{ids[0]}`" in card
+    hub = f"posgen-{name.replace('_', '-')}"
+    assert yaml.safe_load(told)["name"] == repository(name) == hub and f'load_dataset("<owner>/{hub}", ' in card
+    assert benchmark(resolve_task(name), "me")[0] == f"me/{hub}"
+    if "_" in name:
+        assert f"posgen-{name}" not in card + told, "one name, with hyphens, everywhere"
 
 
 def test_a_big_split_has_several_shards(tmp_path, monkeypatch):

@@ -47,7 +47,7 @@ def test_shapes_labels_and_oracle(name, config):
     for bos in (False, True):
         task = build_task(config_spec(name, config, bos=bos))
         for cell in some_cells(task):
-            tokens, labels = task.sample(np.random.default_rng(0), 12, cell)
+            tokens, labels, *_ = task.sample(np.random.default_rng(0), 12, cell)
             assert tokens.shape == labels.shape == (12, cell.length + task.slots())
             assert tokens.dtype == labels.dtype == np.int64
             assert tokens.min() >= 0 and tokens.max() < task.vocab_size
@@ -69,7 +69,7 @@ def test_shapes_labels_and_oracle(name, config):
 def test_oracle_reads_only_what_comes_before(name, config):
     task = build_task(config_spec(name, config))
     cell = some_cells(task)[-1]
-    tokens, labels = task.sample(np.random.default_rng(1), 6, cell)
+    tokens, labels, *_ = task.sample(np.random.default_rng(1), 6, cell)
     for row, answers in zip(tokens.tolist(), labels, strict=True):
         for place in np.flatnonzero(answers != IGNORE)[:3]:
             changed = row[:place] + [0] * (len(row) - place)
@@ -83,7 +83,7 @@ def test_later_tokens_tell_nothing(name, config):
     """No look-up table from a token after the first answer to that answer is better than chance."""
     task = build_task(config_spec(name, config))
     cell = min(task.cells("test"), key=lambda c: (c.length > 300, -(c.distance or 0)))
-    tokens, labels = task.sample(np.random.default_rng(2), 3000 if cell.length < 300 else 200, cell)
+    tokens, labels, *_ = task.sample(np.random.default_rng(2), 3000 if cell.length < 300 else 200, cell)
     rows = np.flatnonzero((labels != IGNORE).any(1))
     places = (labels[rows] != IGNORE).argmax(1)
     for later in (1, 2, 3):

@@ -92,6 +92,8 @@ class Subject:
 
     def labelled(self, length: int, count: int | None = None, start: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
         """(N, T) tokens and labels, as the task draws them for its own split "analysis"."""
+        if len(self.task.columns) > 2:
+            raise NotApplicable("this task says itself where its tokens stand; here they are counted from 0")
         distances = [c.distance for c in self.task.trained_cells() if c.length == self.train_length]
         cell = Cell(length, self.offset if self.offset is not None else sorted(distances, key=str)[0])
         pair = examples(self.task, self.run.seed, "analysis", cell, start, start + (count or self.count))

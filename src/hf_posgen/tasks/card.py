@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import yaml
 
+from ..results_metadata import headline, repository
 from .base import Task
 from .cells import SPLITS
 from .configs import CONFIGS
@@ -72,9 +73,10 @@ def _metadata(name: str, written: dict[str, Written]) -> dict:
 
 
 def _feature_list(task: Task) -> list[dict]:
-    first = {"list": {"list": "float32"}} if task.continuous else {"list": "int64"}
-    second = {"list": "float32"} if task.continuous else {"list": "int64"}
-    columns = [{"name": name} | kind for name, kind in zip(task.columns, (first, second), strict=True)]
+    kinds = dict.fromkeys(task.columns, "float32" if task.continuous else "int64")
+    if task.continuous:
+        kinds["inputs"] = {"list": "float32"}
+    columns = [{"name": name, "list": kind} for name, kind in kinds.items()]
     return columns + [{"name": name, "dtype": "int64"} for name in ("length", "distance", "index")]
 
 
@@ -95,10 +97,13 @@ def _body(name: str, written: dict[str, Written]) -> str:
     if files:
         rows = "\n".join(f"| {f['file']} | {f['rows']} | {f['bytes']} | `{f['sha256']}` |" for f in files)
         blocks.append(f"## Files\n\n| file | rows | bytes | sha256 |\n|---|---|---|---|\n{rows}")
-    columns = _REAL_COLUMNS if cls.continuous else _TOKEN_COLUMNS
-    config, split = next(iter(written.items()))
-    headline = f"{config}_{'farther' if 'farther' in split.splits else split.splits[-1]}"
-    blocks.append(_CLOSING.format(name=name, config=config, columns=columns, headline=headline))
+    more = _POSITIONS if any("positions" in one.task.columns for one in written.values()) else ""
+    columns = _REAL_COLUMNS if cls.continuous else _TOKEN_COLUMNS.format(more=more)
+    told = {
+        "config": next(iter(written)),
+        "headline": headline({config: one.splits for config, one in written.items()}),
+    }
+    blocks.append(_CLOSING.format(name=name, repository=repository(name), columns=columns, **told))
     return "\n\n".join(blocks) + "\n"
 
 
@@ -171,7 +176,9 @@ def as_markdown(docstring: str) -> str:
 
 _TOKEN_COLUMNS = """Columns: `input_ids`; `labels` (-100 where nothing is asked; the label at t is scored on the logits at
 t - 1, as in transformers); `length` and `distance` of the cell, in tokens (null where a training sequence mixes
-distances); `index`."""
+distances); `index`.{more}"""
+
+_POSITIONS = """ Where positions are coupled, also `positions`: where the model is told each token stands."""
 
 _REAL_COLUMNS = """Columns: `inputs`, a list of vectors; `targets`, aligned with them (nothing is shifted; NaN where nothing
 is asked); `length` and `distance` of the cell (null where training mixes distances); `index`. The score is the mean squared
@@ -182,7 +189,7 @@ _CLOSING = """## Use
 ```python
 from datasets import load_dataset
 
-test = load_dataset("<owner>/posgen-{name}", "{config}", split="test")
+test = load_dataset("<owner>/{repository}", "{config}", split="test")
 ```
 
 The same without a download, and with any parameter changed: `hf_posgen.load_task("{name}", "{config}", split="test")`.

@@ -76,12 +76,18 @@ CONFIGS: dict[str, dict[str, dict]] = {
         },
         "two_hops": {"hops": 2, "symbols": 8},
     },
-    "unique_copy": {"padded_4_12": {}, "tight_4_12": {"layout": "tight"}, "tight_1_50": _tight(50, symbols=160)},
+    "unique_copy": {
+        "padded_4_12": {},
+        "tight_4_12": {"layout": "tight"},
+        "tight_1_50": _tight(50, symbols=160),
+        "tight_4_12_coupled": {"layout": "tight", "positions": "coupled"},
+    },
     "repeat_copy": {
         "padded_4_12": {},
         "tight_4_12": {"layout": "tight"},
         "twice_4_12": {"times": 2},
         "tight_1_50": _tight(50),
+        "tight_4_12_coupled": {"layout": "tight", "positions": "coupled"},
     },
     "stride_copy": {
         "padded_stride_2": {},

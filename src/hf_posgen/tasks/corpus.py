@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from .parameters import unknown
+from ..names import unknown
 
 BUILDERS = {".json": "json", ".jsonl": "json", ".csv": "csv", ".parquet": "parquet"}  # any other file is text
 SPLITS = ("train", "validation", "test")

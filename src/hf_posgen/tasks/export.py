@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from ..results_metadata import benchmark_file
+from ..results_metadata import benchmark_file, repository
 from .base import Task
 from .builder import check_sizes
 from .card import Written, dataset_card, planned
@@ -56,7 +56,7 @@ def export_task(
             written[config].duplicates = count_duplicates(one, seed, count, counts[config])
         (beside / "README.md").write_text(dataset_card(name, written))
         splits = {config: one.splits for config, one in written.items()}
-        (beside / "eval.yaml").write_text(benchmark_file(f"posgen-{name.replace('_', '-')}", splits))
+        (beside / "eval.yaml").write_text(benchmark_file(repository(name), splits))
         beside.chmod(0o755)
         if folder.exists():
             folder.rmdir()

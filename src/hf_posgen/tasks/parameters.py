@@ -1,6 +1,5 @@
 """Parameters of a task: their types, and numbers written as text."""
 
-import difflib
 import re
 import types
 import typing
@@ -52,10 +51,3 @@ def _spoken(option) -> str:
     if option == Numbers:
         return "a list of whole numbers (or text like '1-14,26-120')"
     return "none" if option is type(None) else f"of type {option.__name__}"
-
-
-def unknown(kind: str, given, allowed) -> ValueError:
-    """The error for a name that isn't there: what was given, the nearest, and what is allowed."""
-    near = difflib.get_close_matches(str(given), [str(a) for a in allowed], n=1)
-    hint = f" (did you mean {near[0]!r}?)" if near else ""
-    return ValueError(f"unknown {kind} {given!r}{hint}; allowed: {', '.join(map(str, allowed))}")

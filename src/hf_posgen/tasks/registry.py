@@ -4,6 +4,7 @@ import dataclasses
 import hashlib
 import json
 
+from ..names import unknown
 from .base import Task
 from .configs import CONFIGS
 from .cued_delay import CuedDelay
@@ -13,7 +14,6 @@ from .induction import Induction
 from .irregular_echo import IrregularEcho
 from .linear_rnn_delay import LinearRNNDelay
 from .multi_query_recall import MultiQueryRecall
-from .parameters import unknown
 from .selective_copying import SelectiveCopying
 from .string_copy import RepeatCopy, StrideCopy, UniqueCopy
 from .text import Text

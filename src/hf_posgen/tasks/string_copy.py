@@ -21,6 +21,13 @@ class StringCopy(TokenTask):
     its own length, so that an unseen n is an unseen distance *and* an unseen length (split `both`). "padded" puts [BLANK]
     in front, up to `window` tokens whatever n is, and the two axes are free of each other.
 
+    positions: "counted" from the first token on, or "coupled": a pasted token stands where its source does, and all else at
+    0, in a column of its own that the model takes (position coupling, Cho et al. 2024, arXiv 2405.20671; for copying
+    *reconstructed*). What is to be pasted next is then one step on, whatever n is.
+
+        coupled, tight:               x1 x2 x3 x4 [SEP] (x1 x2 x3 x4)
+        positions                      1  2  3  4   0     1  2  3  4
+
     Trained: n in min_count..max_count without `held_out`; asked beside: n in `test_counts`, at the windows `test_windows`
     too if padded. *Reconstructed*: sizes, and the padding.
     """
@@ -30,6 +37,7 @@ class StringCopy(TokenTask):
 
     symbols: int = 64
     layout: Literal["padded", "tight"] = "padded"
+    positions: Literal["counted", "coupled"] = "counted"
     window: int = 64
     min_count: int = 4
     max_count: int = 12
@@ -64,6 +72,10 @@ class StringCopy(TokenTask):
     @property
     def data_symbols(self) -> int:
         return self.symbols
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ("input_ids", "labels", *(("positions",) if self.positions == "coupled" else ()))
 
     def possible(self, n: int) -> bool:
         """Whether there are strings of n symbols."""
@@ -101,7 +113,7 @@ class StringCopy(TokenTask):
         fits = self.tight(n) == cell.length if self.layout == "tight" else self.tight(n) <= cell.length
         self.require(fits, f"a string of {n} and its copy fill {self.tight(n)} tokens, the sequence has {cell.length}")
 
-    def draw(self, rng: np.random.Generator, count: int, cell: Cell) -> tuple[np.ndarray, np.ndarray]:
+    def draw(self, rng: np.random.Generator, count: int, cell: Cell) -> tuple[np.ndarray, ...]:
         n = cell.distance - 1
         front = cell.length - self.tight(n)
         tokens = np.empty((count, cell.length), np.int64)
@@ -111,7 +123,10 @@ class StringCopy(TokenTask):
         tokens[:, front + n + 1 :] = string[:, self.picked(n)]
         labels = np.full_like(tokens, IGNORE)
         labels[:, front + n + 1 :] = tokens[:, front + n + 1 :]
-        return tokens, labels
+        if self.positions == "counted":
+            return tokens, labels
+        places = [*[0] * front, *range(1, n + 1), 0, *(1 + self.picked(n))]
+        return tokens, labels, np.tile(np.array(places), (count, 1))
 
     def oracle(self, tokens: list[int]) -> dict[int, int]:
         end = tokens.index(self.control("SEP"))
@@ -121,7 +136,7 @@ class StringCopy(TokenTask):
     def baselines(self, cell: Cell) -> dict[str, float]:
         """Exact: the commonest symbol of the string (each of its places is pasted, on average, equally often). Measured on
         1,000 sequences: induction."""
-        tokens, labels = self.draw(np.random.default_rng(0), 1000, cell)
+        tokens, labels, *_ = self.draw(np.random.default_rng(0), 1000, cell)
         return {"bag_of_words": self.bag(cell.distance - 1)} | induction_baselines(tokens, labels)
 
     def bag(self, n: int) -> float:

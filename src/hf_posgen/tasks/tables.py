@@ -13,13 +13,11 @@ TABLE_TOKENS = 2**18  # of one table: what is in memory at a time
 
 def features(task: Task) -> datasets.Features:
     """The columns of a task's data sets."""
+    whole, real = datasets.Value("int64"), datasets.Value("float32")
+    kinds = dict.fromkeys(task.columns, datasets.List(real if task.continuous else whole))
     if task.continuous:
-        first = datasets.List(datasets.List(datasets.Value("float32")))
-        second = datasets.List(datasets.Value("float32"))
-    else:
-        first = second = datasets.List(datasets.Value("int64"))
-    numbers = {name: datasets.Value("int64") for name in ("length", "distance", "index")}
-    return datasets.Features(dict(zip(task.columns, (first, second), strict=True)) | numbers)
+        kinds["inputs"] = datasets.List(datasets.List(real))
+    return datasets.Features(kinds | dict.fromkeys(("length", "distance", "index"), whole))
 
 
 def arrow_table(task: Task, seed: int, split: str, cell: Cell, start: int, stop: int) -> pa.Table:
