@@ -89,7 +89,7 @@ def test_config_as_an_option_and_a_run_without_a_file(run_file, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["trian"], "unknown command 'trian' (did you mean train?)"),
+        (["trian"], "unknown command 'trian' (did you mean 'train'?)"),
         (["train"], "required: out"),
         (["train", "--out", "OUT", "--train.stpes", "5"], "unknown option --train.stpes; did you mean --train.steps?"),
         (["train", "--out", "OUT", "--train.steps", "many"], "--train.steps is 'many'; it must be a whole number"),
@@ -104,14 +104,14 @@ def test_config_as_an_option_and_a_run_without_a_file(run_file, tmp_path):
         (["train", "nowhere.yaml", "--out", "OUT"], "no such file: nowhere.yaml"),
         (["train", "one.yaml", "two.yaml", "--out", "OUT"], "'two.yaml' is one argument too many"),
         (["evaluate", "./nowhere"], "./nowhere is neither a folder nor the name of a model on the Hub"),
-        (["sweep", "quikstart", "--out", "OUT"], "unknown preset 'quikstart' (did you mean quickstart?)"),
-        (["sweep", "quickstart", "--out", "OUT", "--executor", "slrm"], "did you mean slurm"),
+        (["sweep", "quikstart", "--out", "OUT"], "unknown preset 'quikstart' (did you mean 'quickstart'?)"),
+        (["sweep", "quickstart", "--out", "OUT", "--executor", "slrm"], "did you mean 'slurm'"),
         (["sweep", "quickstart", "--out", "OUT", "--workers", "0"], "workers is 0"),
         (["report", "nowhere", "-o", "OUT"], "nowhere holds no"),
         (["push", "nowhere", "--repo-id", "me/x"], "nowhere is no finished run"),
         (["data", "expert"], "unknown action 'expert'"),
         (["data", "export", "fixd_offset", "OUT"], "did you mean 'fixed_offset'"),
-        (["list", "encodngs"], "did you mean encodings"),
+        (["list", "encodngs"], "did you mean 'encodings'"),
     ],
 )
 def test_wrong_usage(arguments, message, tmp_path, capsys, monkeypatch):

@@ -49,15 +49,15 @@ def test_identity_is_what_shapes_weights_and_rows():
 @pytest.mark.parametrize(
     ("tree", "message"),
     [
-        ({"modle": {}}, "unknown key modle .did you mean model"),
-        ({"model": {"position_encodng": "rope"}}, "did you mean model.position_encoding"),
+        ({"modle": {}}, "unknown key 'modle' .did you mean 'model'"),
+        ({"model": {"position_encodng": "rope"}}, "did you mean 'model.position_encoding'"),
         ({"model": 3}, "model is 3; it must be a mapping"),
         ({"model": {"position_encoding": "rpe"}}, "did you mean 'rope'"),
         ({"model": {"position_encoding": {"slopes": "learned"}}}, "with a 'name'"),
         ({"model": {"position_encoding": {"name": "rope", "bse": 3}}}, "did you mean 'base'"),
         ({"model": {"hidden_size": 65}}, "not divisible"),
         ({"model": {"hidden_size": "wide"}}, "hidden_size"),
-        ({"train": {"stpes": 3}}, "did you mean train.steps"),
+        ({"train": {"stpes": 3}}, "did you mean 'train.steps'"),
         ({"train": {"steps": 0}}, "train.steps is 0; it must be at least 1"),
         ({"train": {"steps": "many"}}, "train.steps is 'many'; it must be a whole number"),
         ({"train": {"steps": 1.5}}, "train.steps is 1.5; it must be a whole number"),

@@ -69,7 +69,7 @@ def test_a_grid_names_its_arms():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"seds": [0]}, "unknown key panels.study.seds .did you mean panels.study.seeds"),
+        ({"seds": [0]}, "unknown key 'panels.study.seds' .did you mean 'panels.study.seeds'"),
         ({"arms": {}}, "needs at least one arm"),
         ({"seeds": []}, "panels.study.seeds"),
         ({"seeds": 3}, "panels.study.seeds"),

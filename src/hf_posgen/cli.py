@@ -8,8 +8,8 @@ import warnings
 from .cli_commands import analyze, evaluate, report, show_list, sweep, train
 from .cli_hub_commands import convert, data, push
 from .cli_lists import LISTS
-from .cli_parser import UsageError, main_help, say_error
-from .run_tree import nearest
+from .cli_parser import main_help, say_error
+from .names import unknown
 
 __all__ = ["COMMANDS", "LISTS", "main"]
 
@@ -38,8 +38,7 @@ def main(arguments: list[str] | None = None) -> None:
 
             print(__version__)
         elif arguments[0] not in COMMANDS:
-            hint = nearest(arguments[0], COMMANDS)
-            raise UsageError(f"unknown command {arguments[0]!r}{hint}; allowed: {', '.join(COMMANDS)}")
+            raise unknown("command", arguments[0], COMMANDS)
         else:
             COMMANDS[arguments[0]](arguments[1:])
     except KeyboardInterrupt:

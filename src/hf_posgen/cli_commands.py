@@ -4,8 +4,9 @@ from pathlib import Path
 
 from .cli_lists import LISTS
 from .cli_parser import UsageError, names, parser_of, register, run_options, spec_options
+from .names import unknown
 from .run_schema import COMPONENTS, model_fields
-from .run_tree import merge, nearest, override, read_yaml
+from .run_tree import merge, override, read_yaml
 
 SPECS = ("task", *(f"model.{name}" for name in COMPONENTS))
 
@@ -151,7 +152,7 @@ def show_list(arguments: list[str]) -> None:
     parser.add_argument("what", help=", ".join(LISTS))
     what = parser.parse_args(arguments).what
     if what not in LISTS:
-        raise UsageError(f"there is no list of {what!r}{nearest(what, LISTS)}; allowed: {', '.join(LISTS)}")
+        raise unknown("list", what, LISTS)
     register()
     import pandas as pd
 

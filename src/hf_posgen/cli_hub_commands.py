@@ -1,6 +1,7 @@
 """The commands that bring things to the Hub and from it."""
 
-from .cli_parser import UsageError, parser_of, register
+from .cli_parser import parser_of, register
+from .names import unknown
 
 
 def push(arguments: list[str]) -> None:
@@ -32,7 +33,7 @@ def data(arguments: list[str]) -> None:
         print("usage: posgen data export TASK DIR ... | posgen data push DIR --repo-id OWNER/NAME ...")
         return
     if arguments[0] not in actions:
-        raise UsageError(f"unknown action {arguments[0]!r} of posgen data; allowed: {', '.join(actions)}")
+        raise unknown("action of posgen data", arguments[0], actions)
     actions[arguments[0]](arguments[1:])
 
 

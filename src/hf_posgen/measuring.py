@@ -10,9 +10,8 @@ import torch
 from accelerate.utils import DistributedType, gather_object
 from accelerate.utils.memory import clear_device_cache, should_reduce_batch_size
 
-from .metrics.functional import IGNORE, bucket_means, score
+from .metrics.functional import IGNORE, bootstrap_ratio, bucket_means, score, share
 from .run_config import RunConfig
-from .statistics import bootstrap_ratio, wilson
 from .tasks import Cell, Task, examples
 
 LOGITS = 2**27  # at most so many at once, however large the vocabulary (longer rows stay whole)
@@ -83,25 +82,13 @@ def measure(model, task: Task, split: str, cell: Cell, seed: int, count: int, ba
     """The row of one cell: accuracies with intervals, nats per token, and the task's own reference points."""
     scores, tokens = scores_of_cell(model, task, split, cell, seed, count, batch_tokens)
     out = {"split": split, "length": cell.length, "distance": cell.distance, "count": len(scores["answers"])}
-    out |= _ratio("exact_match", scores["answers_correct"], scores["answers"] * (not task.natural))
-    out |= _ratio("token_accuracy", scores["tokens_correct"], scores["tokens_scored"])
+    out |= share("exact_match", scores["answers_correct"], scores["answers"] * (not task.natural))
+    out |= share("token_accuracy", scores["tokens_correct"], scores["tokens_scored"])
     for part in ("first", "rest") if task.paste else ():
-        out |= _ratio(f"{part}_accuracy", scores[f"{part}_correct"], scores[f"{part}_scored"])
+        out |= share(f"{part}_accuracy", scores[f"{part}_correct"], scores[f"{part}_scored"])
     out["nll"] = float(tokens["nats"].mean()) if len(tokens["nats"]) else None
     out |= _perplexity(task, scores, tokens) if task.natural else {}
     return out | {"chance": task.chance(cell), "ceiling": task.ceiling(cell), "baselines": _baselines(task, cell)}
-
-
-def _ratio(name: str, correct: np.ndarray, scored: np.ndarray) -> dict:
-    """A share with its interval: Wilson's over sequences where each asks once, else a bootstrap over sequences. None
-    where nothing is asked."""
-    if scored.sum() == 0:
-        return {name: None, f"{name}_low": None, f"{name}_high": None}
-    if scored.max() <= 1:
-        low, high = wilson(int(correct.sum()), int(scored.sum()))
-    else:
-        low, high = bootstrap_ratio(correct, scored)
-    return {name: float(correct.sum() / scored.sum()), f"{name}_low": low, f"{name}_high": high}
 
 
 def _perplexity(task: Task, scores: dict, tokens: dict) -> dict:

@@ -1,10 +1,11 @@
 """Runs as nested dicts: read from YAML, laid over each other, checked key by key. Imports nothing heavy."""
 
 import copy
-import difflib
 from pathlib import Path
 
 import yaml
+
+from .names import unknown
 
 
 def read_yaml(path: str | Path) -> dict:
@@ -54,14 +55,8 @@ def known(path: str, tree, allowed) -> dict:
         raise ValueError(f"{path.rstrip('.') or 'a run'} is {tree!r}; it must be a mapping")
     for key in tree:
         if key not in allowed:
-            raise ValueError(f"unknown key {path}{key}{nearest(key, allowed, path)}; allowed: {', '.join(allowed)}")
+            raise unknown("key", key, allowed, path)
     return tree
-
-
-def nearest(given, allowed, prefix: str = "") -> str:
-    """(did you mean …?) for a key that looks like an allowed one, else nothing."""
-    near = difflib.get_close_matches(str(given), [str(name) for name in allowed], n=1)
-    return f" (did you mean {prefix}{near[0]}?)" if near else ""
 
 
 def typed(name: str, value, wanted: type, optional: bool = False):

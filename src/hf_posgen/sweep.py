@@ -22,8 +22,9 @@ import yaml
 
 from .executors import EXECUTORS
 from .files import read_rows, write_rows, write_text
+from .names import unknown
 from .run_config import RunConfig, build_run, merge, read_yaml
-from .run_tree import known, nearest
+from .run_tree import known
 from .sweep_point import Failure, Point
 from .sweep_select import best_rates, selection_points
 
@@ -42,9 +43,7 @@ def read_sweep(source: str) -> dict:
         return yaml.safe_load(presets()[source].read_text())
     if Path(source).suffix in (".yaml", ".yml"):
         return read_yaml(source)
-    raise ValueError(
-        f"unknown preset {source!r}{nearest(source, presets())}; allowed: {', '.join(presets())}, or a YAML file"
-    )
+    raise unknown("preset", source, [*presets(), "or a YAML file"])
 
 
 def panels(tree: dict) -> dict[str, dict]:
@@ -116,9 +115,7 @@ def sweep(
     from .report import report
 
     if executor not in EXECUTORS:
-        raise ValueError(
-            f"unknown executor {executor!r}{nearest(executor, EXECUTORS)}; allowed: {', '.join(EXECUTORS)}"
-        )
+        raise unknown("executor", executor, EXECUTORS)
     tree, out, run_points = read_sweep(source) if isinstance(source, str) else source, Path(out), EXECUTORS[executor]
     selection = selection_points(panels(tree), arms_of, out)
     runs = points(tree)  # all of them checked before the first one starts

@@ -30,7 +30,7 @@ def analyze(run_folder: str | Path, *, only=None, count: int = 256, figures: boo
     a folder without a run or an unknown name.
     """
     from ..files import write_text
-    from ..tasks.registry import unknown
+    from ..names import unknown
     from .subject import NotApplicable, Subject
 
     folder = Path(run_folder)

@@ -13,7 +13,7 @@ from .evidence import Verdict
 
 def part_of(tree: dict, seeds: int | None, panels, arms) -> dict:
     """The panels of a sweep cut to some seeds, panels and arms. Raises `ValueError` for a name that isn't there."""
-    from ..tasks.registry import unknown
+    from ..names import unknown
 
     known = {arm for part in tree.values() for arm in part["arms"]}
     for kind, given, allowed in (("panel", panels, tree), ("arm", arms, known)):
