@@ -146,6 +146,8 @@ def _pushed(name: str, run: RunConfig, file: Path, revision, trust_remote_code, 
 
 def _theirs(found: AnyModel, task, prompt: str, seed: int, batch_tokens, past_limit: bool) -> tuple[Asked, dict]:
     size = found.model.get_input_embeddings().num_embeddings
+    if "positions" in task.columns and found.config.model_type != "posgen":
+        raise ValueError(f"task {task.name!r} says itself where its tokens stand, and {found.name} can't be told")
     if task.natural:
         ids, prefix, how = list(range(task.vocab_size)), (), "own"
     else:

@@ -109,3 +109,18 @@ def test_analyses_that_count_positions_say_so(tmp_path):
     out = train(small_run("coupled", 2), tmp_path / "run", quiet=True, evaluate=False)
     found = analyze(out, only=["attention_spread"], figures=False)
     assert "says itself where its tokens stand" in found["attention_spread"]["not_applicable"]
+
+
+def test_models_that_take_no_positions_are_not_asked(tmp_path):
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    from hf_posgen.evaluation_models import asked_model
+    from hf_posgen.few_shot import FewShot
+
+    task = build_task({"name": "repeat_copy", **COUPLED})
+    sizes = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 1}
+    LlamaForCausalLM(LlamaConfig(vocab_size=task.vocab_size, **sizes)).save_pretrained(tmp_path / "llama")
+    with pytest.raises(ValueError, match="says itself where its tokens stand, and .* can't be told"):
+        asked_model(str(tmp_path / "llama"), {"name": "repeat_copy", **COUPLED})
+    with pytest.raises(ValueError, match="solved examples have no positions"):
+        FewShot(task=task)

@@ -405,8 +405,13 @@ def test_evaluation_again(finished, tmp_path):
     copy = shutil.copytree(finished, tmp_path / finished.name)
     before = read_rows(copy / "results.jsonl")
     assert save_evaluation(copy) == before
+    assert len(task_of(copy).vocabulary) == 259
     fewer = save_evaluation(copy, count=5, splits=["longer"])
     assert {row["split"] for row in fewer} == {"longer"} and fewer[-1]["count"] == 1
+
+
+def task_of(folder):
+    return load_run(folder)[1]
 
 
 def test_datasets_is_left_as_it_was(corpus):

@@ -114,6 +114,14 @@ class Text(TokenTask):
         return ("input_ids", "labels", *(("position_ids",) if self.documents == "apart" else ()))
 
     @property
+    def data_symbols(self) -> int:
+        return self.vocab_size
+
+    @property
+    def vocabulary(self) -> list[str]:
+        return self.corpus.tokenizer.convert_ids_to_tokens(range(self.vocab_size))
+
+    @property
     def vocab_size(self) -> int:
         return len(self.corpus.tokenizer)
 
