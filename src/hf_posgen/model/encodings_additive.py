@@ -85,7 +85,7 @@ class T5(PositionEncoding):
 
 class FIRE(PositionEncoding):
     """Functional interpolation (Li et al. 2023, equations 7 to 9): an MLP of ψ(distance) / ψ(max(L, query position)),
-    with ψ(x) = log(1 + |c| x), gives each head's bias. c and the threshold L (in tokens) are trained.
+    with ψ(x) = log(1 + |c| x), gives each head's bias. c and the threshold L (in tokens) are trained; `width` is the MLP's.
     """
 
     paper = "2310.04418"
@@ -112,13 +112,23 @@ class FIRE(PositionEncoding):
     def bias(self, queries: Tokens, keys: Tokens):
         return Pairwise(self.of)
 
+    def pieces(self, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """The MLP as what it is, a piecewise linear function of one number: where it bends (W,), and each head's slope and
+        intercept on the W + 1 pieces (H, W + 1)."""
+        w, b, out = (p.to(dtype) for p in (self.hidden.weight[:, 0], self.hidden.bias, self.out.weight))
+        with torch.no_grad():
+            bends = torch.where(w == 0, 0.0, -b / w).sort().values
+            within = torch.cat([bends[:1] - 1, (bends[1:] + bends[:-1]) / 2, bends[-1:] + 1])
+        on_PW = w * within[:, None] + b > 0
+        return bends, out @ (on_PW * w).T, out @ (on_PW * b).T + self.out.bias.to(dtype)[:, None]
+
     def of(self, rows: Rows) -> torch.Tensor:
         dtype = rows.queries.dtype
-        x = self.argument(rows.distances(), rows.queries.positions_BL[:, :, None], dtype)[..., None]
-        # One input: a product and a sum, whose gradient is far cheaper than that of a matrix with one column.
-        hidden = nn.functional.relu(x * self.hidden.weight[:, 0].to(dtype) + self.hidden.bias.to(dtype))
-        out = nn.functional.linear(hidden, self.out.weight.to(dtype), self.out.bias.to(dtype))
-        return out.permute(0, 3, 1, 2)
+        x_BcM = self.argument(rows.distances(), rows.queries.positions_BL[:, :, None], dtype)
+        bends, slope_HP, intercept_HP = self.pieces(dtype)
+        piece = torch.bucketize(x_BcM.detach(), bends).flatten().expand(len(slope_HP), -1)
+        slope, intercept = (t.gather(1, piece).unflatten(1, x_BcM.shape) for t in (slope_HP, intercept_HP))
+        return torch.addcmul(intercept, slope, x_BcM).transpose(0, 1)
 
 
 class Clipped(PositionEncoding):
