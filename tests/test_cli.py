@@ -109,7 +109,7 @@ def test_config_as_an_option_and_a_run_without_a_file(run_file, tmp_path):
         (["sweep", "quickstart", "--out", "OUT", "--workers", "0"], "workers is 0"),
         (["report", "nowhere", "-o", "OUT"], "nowhere holds no"),
         (["push", "nowhere", "--repo-id", "me/x"], "nowhere is no finished run"),
-        (["data", "expert"], "unknown action 'expert'"),
+        (["data", "expert"], "unknown action of posgen data 'expert' (did you mean 'export'?)"),
         (["data", "export", "fixd_offset", "OUT"], "did you mean 'fixed_offset'"),
         (["list", "encodngs"], "did you mean 'encodings'"),
     ],
