@@ -12,6 +12,7 @@ from hf_posgen.reproduce.study2 import PARTS, SCALES, reproduce
 def options(parser) -> None:
     parser.add_argument("--scale", choices=SCALES, default="small", help="small (default) or paper")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=["a"], help="default: a")
+    parser.add_argument("--study1", help="the folder of study 1's reproduction, to stand beside the 2 x 2 figure")
 
 
 if __name__ == "__main__":

@@ -26,16 +26,18 @@ def reproduce(
     seeds: int | None = None,
     panels=None,
     arms=None,
+    study1: str | Path | None = None,
     workers: int | None = None,
     quiet: bool | None = None,
 ) -> list[Verdict]:
     """Train, evaluate, judge: each part in a folder of its own, and verdicts.json|md, results.md and figures in `out`.
 
     scale: "small" (two CPU cores) or "paper" (GPUs). parts: of PARTS. seeds: how many (default: the preset's). panels,
-    arms: names, for a part of the study; what isn't run is not judged. Raises `ValueError` for an unknown name or a part
+    arms: names, for a part of the study; what isn't run is not judged. study1: the folder of that study's reproduction,
+    whose curves then stand beside the 2 x 2. Raises `ValueError` for an unknown name or a part
     that has no preset at this scale, `RuntimeError` where a run failed.
     """
-    out, rows, runs = Path(out), [], []
+    out, runs = Path(out), []
     trees = {part: sweep_of(part, scale) for part in parts}
     for part, tree in trees.items():
         tree["panels"] = part_of(tree["panels"], seeds, panels, arms)
@@ -43,9 +45,8 @@ def reproduce(
         found += other_kind(found, out / part)
         folders = {row["run"]: out / part / row["run"] for row in found}
         runs += streams(found, folders, part)
-        rows += [row | {"panel": f"study2 {part} {row['panel']}"} for row in found]
     verdicts = judge(runs)
-    write_outcome(out, runs, rows, verdicts)
+    write_outcome(out, runs, verdicts, Path(study1) if study1 else None)
     return verdicts
 
 
@@ -60,11 +61,11 @@ def sweep_of(part: str, scale: str) -> dict:
     return read_sweep(name)
 
 
-def write_outcome(out: Path, runs: list[StreamRun], rows: list[dict], verdicts: list[Verdict]) -> None:
+def write_outcome(out: Path, runs: list[StreamRun], verdicts: list[Verdict], study1: Path | None) -> None:
     """The numbers as JSON, the verdicts and the table as Markdown, the figures."""
     from .study2_figures import figures
 
-    made = figures(runs, rows, out / "figures")
+    made = figures(runs, out / "figures", study1)
     write_text(out / "verdicts.json", json.dumps({"verdicts": [asdict(v) for v in verdicts]}, indent=1) + "\n")
     write_text(out / "results.md", f"# Study 2: sums over delays\n\n{TABLE}\n\n{table(runs)}\n")
     write_text(out / "verdicts.md", markdown("Study 2: verdicts", HOW, verdicts, made))

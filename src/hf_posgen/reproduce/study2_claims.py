@@ -132,9 +132,9 @@ def none_over_alibi(runs: list[StreamRun]) -> Verdict:
 
 
 def diversity(runs: list[StreamRun]) -> Verdict:
-    mine = [run for run in runs if run.panel.startswith("b ")]
-    panels = sorted({run.panel for run in mine}, key=lambda panel: int(panel.rsplit("-", 1)[1]))
-    parts, numbers = {}, {panel: fitted(runs, panel) for panel in panels}
+    panels = by_range(runs)
+    mine = [run for run in runs if run.panel in panels.values()]
+    parts, numbers = {}, {panel: fitted(runs, panel) for panel in panels.values()}
     for arm in ARMS:
         slopes = slopes_by_seed(runs, panels, arm)
         interval = t_interval(slopes)
@@ -151,17 +151,21 @@ def diversity(runs: list[StreamRun]) -> Verdict:
     return sized(verdict, mine)
 
 
-def slopes_by_seed(runs: list[StreamRun], panels: list[str], arm: str) -> list[float]:
+def by_range(runs: list[StreamRun]) -> dict[int, str]:
+    """{number of trained delays: panel} of the panels on diversity, in order."""
+    found = {run.trained[1] - run.trained[0] + 1: run.panel for run in runs if run.panel.startswith("b ")}
+    return dict(sorted(found.items()))
+
+
+def slopes_by_seed(runs: list[StreamRun], panels: dict[int, str], arm: str) -> list[float]:
     """Of log W on log N_d, for every seed that fits, and wins anything, at all ranges (four or more)."""
-    by_panel = [{run.seed: run for run in of(runs, panel, arm)} for panel in panels]
+    by_panel = [{run.seed: run for run in of(runs, panel, arm)} for panel in panels.values()]
     seeds = sorted(set.intersection(*map(set, by_panel))) if len(by_panel) >= 4 else []
     out = []
     for seed in seeds:
         won = [found[seed].far().won for found in by_panel]
         if min(won) > 0:
-            ranges = [found[seed].trained for found in by_panel]
-            counts = [high - low + 1 for low, high in ranges]
-            out.append(float(np.polyfit(np.log(counts), np.log(won), 1)[0]))
+            out.append(float(np.polyfit(np.log(list(panels)), np.log(won), 1)[0]))
     return out
 
 

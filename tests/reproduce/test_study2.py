@@ -1,0 +1,137 @@
+import json
+
+import pytest
+
+from hf_posgen.files import read_rows
+from hf_posgen.reproduce import study2, study2_figures
+from hf_posgen.reproduce.streams import streams
+from hf_posgen.reproduce.study2_asked import grid_rows
+from hf_posgen.sweep import points, presets, read_sweep
+
+from ..synthetic_rows import study2 as made_up
+from .test_study2_claims import REACH, by_width, made, mixture
+
+
+def test_the_papers_presets_hold_what_it_states():
+    for name in ("study2-a", "study2-b", "study2-c", "study2-c-separated"):
+        for run in points(read_sweep(name)):
+            model, train, task = run.model, run.train, run.task
+            assert (model["num_hidden_layers"], model["num_attention_heads"], model["hidden_size"]) == (8, 8, 512)
+            assert model["hidden_act"] == "relu" and model["hidden_dropout"] == 0.1 and not model["tie_word_embeddings"]
+            assert (train.learning_rate, train.warmup_steps, train.weight_decay, train.batch_size) == (
+                3e-4,
+                3000,
+                0.05,
+                64,
+            )
+            assert train.schedule == "constant" and train.steps == (80000 if run.panel == "mixed" else 40000)
+            assert (task["window"], task["symbols"], task["copied"], task["skip"]) == (256, 128, 10, 18)
+            assert task["unreachable"] == "scored" and not task["bos"] and max(task["test_distances"]) == 120
+
+
+@pytest.mark.parametrize("name", [name for name in presets() if name.startswith("study2") and name.endswith("-small")])
+def test_small_presets_are_fair_and_run_on_a_cpu(name):
+    runs = points(read_sweep(name))
+    for panel in {run.panel for run in runs}:
+        mine = [run for run in runs if run.panel == panel]
+        assert len({(run.train.steps, run.train.batch_size, str(run.task)) for run in mine}) == 1, "the same tokens"
+        assert {run.seed for run in mine if run.arm == "rope"} == set(range(8)) and all(run.train.cpu for run in mine)
+        asked = mine[0].task["test_distances"]
+        trained = range(mine[0].task["d_min"], mine[0].task["d_max"] + 1)
+        assert sorted({*asked, *trained}) == list(range(max(asked) + 1)), "no gap, or P means nothing"
+
+
+def test_names_that_are_not_there():
+    with pytest.raises(ValueError, match="allowed: small, paper"):
+        study2.sweep_of("a", "large")
+    with pytest.raises(ValueError, match="part 'c' has no preset at scale 'small'; allowed: a, b, size"):
+        study2.sweep_of("c", "small")
+
+
+def facts(runs):
+    for run in runs:
+        for row in run.rows:
+            row |= {"count": 1000, "bos": True}
+    return runs
+
+
+def test_figures_of_what_was_run(tmp_path, monkeypatch):
+    monkeypatch.setattr(study2_figures, "grid_rows", lambda runs: made_up(1, distances=range(4, 12)))
+    rows = [row | {"panel": "full", "kind": "full"} for row in made_up(3, unfit=(("none", 0),), distances=range(25))]
+    runs = streams(rows, {}, "a")
+    for high in (2, 4):
+        runs += [
+            run for arm in REACH for run in made(f"b range-{high}", arm, high, seeds=3, trained=(0, high), asked=16)
+        ]
+    runs += mixture("c", False, {}) + by_width(unfit=[(32, "none")])
+    names = [path.name for path in study2_figures.figures(facts(runs), tmp_path)]
+    drawn = ["delays", "diversity", "transfer", "size", "two_by_two"]
+    assert names == [f"study2_{name}.png" for name in drawn] and all((tmp_path / name).is_file() for name in names)
+
+
+def test_nothing_run_draws_nothing(tmp_path):
+    assert study2_figures.figures([], tmp_path) == []
+
+
+def test_results_show_fit_sums_and_validity():
+    text = study2.table(made("a full", "none", 3, seeds=3) + made("a full", "rope", 1, seeds=3, fit=False))
+    none, rope = text.splitlines()[-2:]
+    assert "3 of 3" in none and "0 of 3" in rope and "seed 2" in none
+
+
+@pytest.fixture
+def short(monkeypatch):
+    """The study with a few steps, two seeds, small models and short windows."""
+    read = read_sweep
+
+    def tiny(name):
+        tree = read(name)
+        for part in tree["panels"].values():
+            base = part["base"] = {**part["base"], "train": {"steps": 2, "batch_size": 4, "cpu": True}}
+            base["model"] = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+            base["evaluation"] = {"splits": ["test", "farther"], "count": 8}
+            part["seeds"] = [0, 1]
+        if name == "study2-c":
+            task = {"name": "delay_copy", "window": 48, "kinds": "CS", "asked": "C", "s_min": 8, "s_max": 10}
+            tree["panels"]["mixed"]["base"]["task"] = task | {"d_max": 6, "test_distances": "7-14"}
+            for name, kind in (("full", "C"), ("selective", "S")):
+                tree["panels"][name]["base"]["task"] = {"name": "delay_copy", "window": 48, "kinds": kind}
+        return tree
+
+    monkeypatch.setattr(study2, "read_sweep", tiny)
+
+
+@pytest.mark.slow
+def test_from_training_to_verdicts_and_on_again(short, tmp_path):
+    out = tmp_path / "study2"
+    verdicts = study2.reproduce(out, seeds=1, workers=2, quiet=True)
+    assert {verdict.verdict for verdict in verdicts} == {"not judged"}
+    claims = [one["claim"] for one in json.loads((out / "verdicts.json").read_text())["verdicts"]]
+    assert claims == ["2.A", "2.A′", "2.B", "2.C", "2.C′", "2 size", "2 seeds", "50→101"]
+    assert "0 of 1" in (out / "results.md").read_text() and (out / "figures" / "study2_delays.png").is_file()
+    weights = next((out / "a").glob("full-rope-*/model.safetensors"))
+    before = weights.stat().st_mtime_ns
+    study2.reproduce(out, seeds=1, workers=2, quiet=True)
+    assert weights.stat().st_mtime_ns == before
+
+
+@pytest.mark.slow
+def test_a_mixture_is_asked_both_kinds_from_the_same_weights(short, tmp_path):
+    verdicts = study2.reproduce(tmp_path, scale="paper", parts=["c"], arms=["rope"], workers=2, quiet=True)
+    (found,) = (verdict for verdict in verdicts if verdict.claim == "2.C")
+    assert "models of" in found.why
+    (folder, _) = sorted((tmp_path / "c").glob("mixed-rope-*/"))
+    rows = read_rows(folder / "selective.jsonl")
+    assert {row["kind"] for row in rows} == {"selective"} and {row["arm"] for row in rows} == {"rope"}
+    assert rows[0]["train_distance"] == [8, 10] and max(row["distance"] for row in rows) == 14
+
+
+@pytest.mark.slow
+def test_the_grid_asks_longer_windows_and_farther_delays(short, tmp_path):
+    study2.reproduce(tmp_path, seeds=1, panels=["full"], arms=["rope"], workers=1, quiet=True)
+    rows = read_rows(tmp_path / "a" / "results.jsonl")
+    runs = streams([row | {"fit": True} for row in rows], {rows[0]["run"]: tmp_path / "a" / rows[0]["run"]}, "a")
+    asked = grid_rows(runs)
+    assert {row["length"] for row in asked} == {64, 96, 128, 256}
+    assert {row["split"] for row in asked} == {"test", "farther", "nearer", "longer", "both"}
+    assert {row["count"] for row in asked} == {200}
