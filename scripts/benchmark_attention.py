@@ -1,31 +1,35 @@
-"""Time and peak memory of one attention layer per encoding, side by side in one run.
+"""Time and peak memory of one layer's attention, projections left out, side by side in one run.
 
-    python scripts/benchmark_attention.py [--lengths 1024 4096] [--train-lengths 1024 4096] [--encodings alibi t5]
+    python scripts/benchmark_attention.py [--lengths 1024 4096] [--train-lengths 1024] [--only alibi t5] [--repeats 3]
 
-Each measurement runs in a process of its own (so that peak memory is its own), alternating with plain causal attention:
-ratios are medians of pairs. "dense" is a bias written out as heads × length × length and given to the fused kernel as a
-mask, as most implementations do.
+"none" is plain causal attention by torch's fused kernel; "dense" gives it the whole heads × length × length bias as a
+mask; "bloom", "mpt" and "t5 of transformers" are that library's attention of the same shape, with the mask and bias its
+model makes in each pass. Each measurement runs in a process of its own, in turn with one of "none": ratios are medians
+of such pairs. `ms` is wall time (the shortest); `× none` compares processor time, summed over threads, which other
+processes on the machine disturb least; MiB is the peak above what was held before the pass, result included.
 """
 
 import argparse
 import os
 import pickle
-import resource
+import statistics
 import time
 
 import pandas as pd
 
-HEADS, SIZE = 8, 64
+OURS = ["rope", "selective_rope", "alibi", "forgetting_gate", "grape", "t5", "kerple", "clipped", "sandwich"]
+OURS += ["fire", "shaw", "cope"]
+DENSE = ["dense alibi", "dense t5", "bloom of transformers", "mpt of transformers", "t5 of transformers"]
 
 
-def measure(name: str, length: int, train: bool, repeats: int) -> tuple[list[float], float]:
-    """(seconds per pass, peak memory above the start in MiB) of one encoding's attention, in a child process."""
+def measure(name: str, length: int, train: bool, options) -> tuple[float, float, float]:
+    """(wall seconds, processor seconds, peak MiB) of one pass after a first, in a child process."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(read)
         with os.fdopen(write, "wb") as pipe:
-            pickle.dump(_in_child(name, length, train, repeats), pipe)
+            pickle.dump(_in_child(name, length, train, options), pipe)
         os._exit(0)
     os.close(write)
     with os.fdopen(read, "rb") as pipe:
@@ -34,133 +38,204 @@ def measure(name: str, length: int, train: bool, repeats: int) -> tuple[list[flo
     return result
 
 
-def _in_child(name: str, length: int, train: bool, repeats: int):
+def _memory(field: str) -> int:
+    """A line of this process's memory in kB: VmRSS now, VmHWM at its peak."""
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith(field))
+
+
+def _in_child(name: str, length: int, train: bool, options):
     import torch
 
-    from hf_posgen.model.attention_mask import Visible
-
     torch.manual_seed(0)
-    tensors = [torch.randn(1, HEADS, length, SIZE, requires_grad=train) for _ in range(3)]
-    x = torch.randn(1, length, HEADS * SIZE)
-    run = _dense(name, length, tensors) if name.startswith("dense ") else _ours(name, length, x, tensors, Visible)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    times = []
-    for _ in range(repeats + 1):
-        start = time.perf_counter()
+    torch.set_num_threads(options.threads)
+    run = attention(name, length, options, train)
+
+    def once():
         with torch.set_grad_enabled(train):
             out = run()
-            if train:
-                out.sum().backward()
-        times.append(time.perf_counter() - start)
-    return times[1:], (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+            return out.sum().backward() if train else out
+
+    with open("/proc/self/clear_refs", "w") as reset:
+        reset.write("5")
+    before = _memory("VmRSS")
+    once()
+    peak = (_memory("VmHWM") - before) / 1024
+    start = time.perf_counter(), time.process_time()
+    once()
+    return time.perf_counter() - start[0], time.process_time() - start[1], peak
 
 
-def _encoding(name: str, length: int):
+def attention(name: str, length: int, options, train: bool):
+    """A function that computes attention once."""
+    import torch
+
+    shape = (1, options.heads, length, options.size)
+    q, k, v = (torch.randn(shape, requires_grad=train) for _ in range(3))
+    if name.endswith(" of transformers"):
+        qkv = torch.randn(1, length, 3 * options.heads * options.size, requires_grad=train)
+        return theirs(name.split()[0], qkv, options)
+    if name == "none":
+        return lambda: torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+    if name.startswith("dense "):
+        return dense(encoding(name.removeprefix("dense "), length, options), q, k, v)
+    return ours(encoding(name, length, options), q, k, v)
+
+
+def encoding(name: str, length: int, options):
     from hf_posgen.model.configuration_posgen import PosGenConfig
     from hf_posgen.model.encoding_registry import build_encoding
 
-    config = PosGenConfig(hidden_size=HEADS * SIZE, num_attention_heads=HEADS, max_position_embeddings=length)
-    encoding = build_encoding(name, config)
-    encoding.reset_parameters()
-    return encoding
+    heads, width = options.heads, options.heads * options.size
+    module = build_encoding(
+        name, PosGenConfig(hidden_size=width, num_attention_heads=heads, max_position_embeddings=length)
+    )
+    module.reset_parameters()
+    return module
 
 
-def _ours(name: str, length: int, x, tensors, visible):
+def ours(module, q, k, v):
+    """The steps of `SoftmaxAttention` between its projections."""
     import torch
 
     from hf_posgen.model.attention_kernels import attend
     from hf_posgen.model.context import build_context
     from hf_posgen.model.logit_scale import LogitScale
 
-    encoding, scale = _encoding(name, length), LogitScale(None)
-    context = build_context(x, None, None, None, None, None, encoding.depends_on_length)
+    x = torch.randn(1, q.shape[2], module.config.hidden_size)
 
     def run() -> torch.Tensor:
-        queries, keys = context.with_hidden(x, encoding, None)
-        tables = encoding.tables(queries, keys)
-        q, k, v = tensors
-        q, k, v = (
-            encoding.query(q, queries, *tables),
-            encoding.key(k, queries, *tables),
-            encoding.value(v, queries, *tables),
+        context = build_context(x, None, None, None, None, None, module.depends_on_length)
+        queries, keys = context.with_hidden(x, module, None)
+        tables = module.tables(queries, keys)
+        turned_q, turned_k = module.query(q, queries, *tables), module.key(k, queries, *tables)
+        out, _ = attend(
+            turned_q,
+            turned_k,
+            module.value(v, queries, *tables),
+            queries=queries,
+            keys=keys,
+            visible=context.visible,
+            bias=module.bias(queries.holding(turned_q), keys.holding(turned_k), *tables),
+            scale=q.shape[-1] ** -0.5,
+            logit_scale=LogitScale(None),
         )
-        bias = encoding.bias(queries, keys, *tables)
-        settings = {"queries": queries, "keys": keys, "visible": context.visible, "logit_scale": scale}
-        out, _ = attend(q, k, v, bias=bias, scale=SIZE**-0.5, implementation="sdpa", **settings)
-        return encoding.output(out, queries, *tables)
+        return module.output(out, queries, *tables)
 
     return run
 
 
-def _dense(name: str, length: int, tensors):
+def dense(module, q, k, v):
+    """The whole bias written out and given to the fused kernel as a mask."""
     import torch
 
-    encoding = _encoding(name.removeprefix("dense "), length)
+    from hf_posgen.model.position_encoding import Tokens
+
+    length = q.shape[2]
+    index = torch.arange(length)[None]
 
     def run() -> torch.Tensor:
-        distance = (torch.arange(length)[:, None] - torch.arange(length)).clamp(min=0)
-        if hasattr(encoding, "slopes_H"):
-            from hf_posgen.model.position_encoding import Tokens
-
-            index = torch.arange(length)[None]
-            bias = -encoding.slopes_H(Tokens(index, index))[:, None, None] * distance
+        distance = (index.T - index).clamp(min=0)
+        if hasattr(module, "bucket"):
+            bias = module.weight[:, module.bucket(distance)]
         else:
-            bias = encoding.weight[:, encoding.bucket(distance)]
-        causal = torch.ones(length, length, dtype=torch.bool).tril()
-        mask = torch.where(causal, bias, float("-inf"))[None]
-        return torch.nn.functional.scaled_dot_product_attention(*tensors, attn_mask=mask)
+            bias = -module.slopes_H(Tokens(index, index))[:, None, None] * distance
+        mask = torch.where(index <= index.T, bias, float("-inf"))[None]
+        return torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
 
     return run
 
 
-def table(names, lengths, train: bool, repeats: int) -> pd.DataFrame:
+def theirs(name: str, qkv, options):
+    """transformers' attention module with its projections taken out, and what its model prepares in each pass."""
+    import torch
+    from transformers import BloomConfig, MptConfig, T5Config
+    from transformers.masking_utils import create_causal_mask
+    from transformers.models.bloom.modeling_bloom import BloomAttention, build_alibi_tensor
+    from transformers.models.mpt.modeling_mpt import MptAttention, build_mpt_alibi_tensor
+    from transformers.models.t5.modeling_t5 import T5Attention
+
+    class Given(torch.nn.Module):
+        def forward(self, x):
+            return x
+
+    heads, width, length = options.heads, options.heads * options.size, qkv.shape[1]
+    real = torch.ones(1, length)
+    if name == "bloom":
+        config = BloomConfig(hidden_size=width, n_head=heads, attn_implementation="eager")
+        module, residual = BloomAttention(config, 0), torch.zeros(1, length, width)
+        module.query_key_value = module.dense = Given()
+        prepared = lambda: {"residual": residual, "alibi": build_alibi_tensor(real, heads, qkv.dtype)}  # noqa: E731
+    elif name == "mpt":
+        config = MptConfig(d_model=width, n_heads=heads, max_seq_len=length, attn_implementation="eager")
+        module = MptAttention(config, 0)
+        module.Wqkv = module.out_proj = Given()
+        prepared = lambda: {"position_bias": build_mpt_alibi_tensor(heads, length)}  # noqa: E731
+    else:
+        sizes = {"d_model": width, "num_heads": heads, "d_kv": options.size, "is_decoder": True, "dropout_rate": 0.0}
+        config = T5Config(**sizes, attn_implementation="sdpa")
+        module = T5Attention(config, has_relative_attention_bias=True, layer_idx=0)
+        parts = [qkv[..., i * width : (i + 1) * width] for i in range(3)]
+        for name_of, part in zip("qkv", parts, strict=True):
+            setattr(module, name_of, Given())
+            getattr(module, name_of).forward = lambda x, part=part: part
+        module.o = Given()
+        prepared = dict
+
+    def run() -> torch.Tensor:
+        embeds = torch.empty(1, length, width)
+        mask = create_causal_mask(config=config, inputs_embeds=embeds, attention_mask=None, cache=None)
+        if name == "mpt":
+            mask = {"attention_mask": mask.to(torch.bool)}
+        else:
+            mask = {"mask" if name == "t5" else "attention_mask": mask}
+        return module(embeds if name == "t5" else qkv, **prepared(), **mask)[0]
+
+    return run
+
+
+def table(names, length: int, train: bool, options) -> pd.DataFrame:
     rows = []
-    for length in lengths:
-        for name in names:
-            if name.startswith("dense ") and length > 8192:
-                continue
-            pairs = [(measure(name, length, train, 1), measure("none", length, train, 1)) for _ in range(repeats)]
-            ratios = sorted(min(mine[0]) / min(plain[0]) for mine, plain in pairs)
-            rows.append(
-                {
-                    "encoding": name,
-                    "length": length,
-                    "ms": round(1e3 * min(min(mine[0]) for mine, _ in pairs), 1),
-                    "× none (time)": round(ratios[len(ratios) // 2], 2),
-                    "MiB": round(max(mine[1] for mine, _ in pairs)),
-                    "MiB of none": round(max(plain[1] for _, plain in pairs)),
-                }
-            )
-            print(rows[-1], flush=True)
+    for name in names:
+        if name in DENSE and length > options.longest_dense:
+            continue
+        pairs = [[measure(one, length, train, options) for one in (name, "none")] for _ in range(options.repeats)]
+        mine, plain = zip(*pairs, strict=True)
+        memory, base = (statistics.median(m[2] for m in side) for side in (mine, plain))
+        row = {
+            "attention": name,
+            "length": length,
+            "ms": round(1e3 * min(m[0] for m in mine), 1),
+            "× none": round(statistics.median(m[1] / p[1] for m, p in pairs), 2),
+            "MiB": round(memory),
+            "MiB × none": round(memory / max(base, 0.1), 2),
+        }
+        print(row, flush=True)
+        rows.append(row)
     return pd.DataFrame(rows)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    every = [
-        "rope",
-        "alibi",
-        "sandwich",
-        "forgetting_gate",
-        "t5",
-        "kerple",
-        "clipped",
-        "fire",
-        "cope",
-        "dense alibi",
-        "dense t5",
-    ]
-    parser.add_argument("--encodings", nargs="+", default=every)
-    parser.add_argument("--lengths", nargs="*", type=int, default=[1024, 4096, 16384])
+    parser.add_argument("--only", nargs="+", default=OURS + DENSE)
+    parser.add_argument("--lengths", nargs="*", type=int, default=[1024, 4096, 16384, 65536])
     parser.add_argument("--train-lengths", nargs="*", type=int, default=[1024, 4096])
+    parser.add_argument("--longest-dense", type=int, default=4096, help="dense biases need heads × length² numbers")
+    parser.add_argument("--heads", type=int, default=8)
+    parser.add_argument("--size", type=int, default=64)
+    parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=3)
     options = parser.parse_args()
+    import transformers.models.bloom.modeling_bloom
+    import transformers.models.mpt.modeling_mpt
+    import transformers.models.t5.modeling_t5  # noqa: F401
+
     import hf_posgen.model.modeling_posgen  # noqa: F401 - once, before the forks
 
     for train, lengths in ((False, options.lengths), (True, options.train_lengths)):
-        if lengths:
-            print("\nforward and backward" if train else "\nforward", flush=True)
-            print(table(options.encodings, lengths, train, options.repeats).to_markdown(index=False))
+        for length in lengths:
+            print(f"\n{'forward and backward' if train else 'forward'}, {length} tokens", flush=True)
+            print(table(options.only, length, train, options).to_markdown(index=False), flush=True)
 
 
 if __name__ == "__main__":
