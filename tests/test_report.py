@@ -170,6 +170,15 @@ def test_the_four_means_are_those_of_the_rows():
     assert written == [f"{means[split]:.2f}".removeprefix("0") for split in ("test", "farther", "longer", "both")]
 
 
+def test_a_task_whose_axes_are_tied_shows_what_it_was_asked():
+    tied = [row for row in study2(2) if row["split"] in ("validation", "test")]
+    tied += [row for row in study2(2) if row["split"] == "both" and row["distance"] in (9, 12)]
+    text = summary_tables([row | {"length": 2 * row["distance"] - 1, "train_length": 15} for row in tied])
+    lines = [line.split() for line in text.splitlines() if line.strip().startswith("rope")]
+    assert [line[4:6] for line in lines] == [["trained", "1.00"], ["17", "9"], ["23", "12"]], text
+    assert "new lengths and distances at once" in text and "first pasted token" in text
+
+
 def test_many_arms_wrap(tmp_path):
     rows = study2(1, arms=tuple(STYLES)[:14], distances=range(2, 12))
     text = summary_tables(rows)

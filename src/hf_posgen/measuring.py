@@ -9,6 +9,7 @@ import pandas as pd
 import torch
 from accelerate.utils import DistributedType, gather_object
 from accelerate.utils.memory import clear_device_cache, should_reduce_batch_size
+from tqdm.auto import tqdm
 
 from .metrics.functional import IGNORE, bootstrap_ratio, bucket_means, score, share
 from .run_config import RunConfig
@@ -107,8 +108,10 @@ def _baselines(task: Task, cell: Cell) -> dict:
 
 def measure_cells(model, task: Task, wanted, seed: int, count: int, batch_tokens: int, processes=None) -> list[dict]:
     """`measure` over (split, cell) pairs. `processes` (an Accelerator): each takes its share, and all get all rows."""
-    with _evaluating(model):
-        rows = [(i, measure(model, task, *wanted[i], seed, count, batch_tokens)) for i in _share_of(wanted, processes)]
+    mine, quiet = _share_of(wanted, processes), processes is not None and not processes.is_main_process
+    with _evaluating(model):  # a bar on a terminal, for the first process
+        bar = tqdm(mine, desc="cells", leave=False, disable=quiet or None)
+        rows = [(i, measure(model, task, *wanted[i], seed, count, batch_tokens)) for i in bar]
     return [row for _, row in sorted(_gathered(rows, processes), key=lambda pair: pair[0])]
 
 

@@ -19,6 +19,8 @@ from .report_data import (
 )
 from .statistics import clopper_pearson, t_interval
 
+KEYS = ["length", "distance"]
+
 
 def number(value: float) -> str:
     return f"{value:.2f}"
@@ -112,12 +114,28 @@ def summary_tables(rows: list[dict]) -> str:
         for axis in axes(panel.table):
             for metric in metrics(panel.table):
                 blocks.append(f"{panel.title}: {caption(panel, axis, metric)}\n{_console(panel.table, axis, metric)}")
+        if not axes(panel.table) and (panel.table["split"] == "both").any():
+            blocks.append(f"{panel.title}: new lengths and distances at once\n{_both(panel.table)}")
     if not blocks:
         head, lines = zip(*(fit_table(panel.table) for panel in panels(frame(rows))), strict=True)
         return "Nothing was asked beyond the trained range.\n" + "\n".join(map(tabulate, lines, head))
     if any(k == 0 for panel in panels(frame(rows)) for k, _ in fits(panel.table).values()):
         blocks.append("* did not fit in distribution, and so says nothing about generalisation")
     return "\n\n".join(blocks)
+
+
+def _both(table) -> str:
+    """The cells where neither axis is as trained, beside the mean in distribution: what a task of tied axes has."""
+    lines = []
+    for arm, (fitted, seeds) in fits(table).items():
+        mine = table[(table["arm"] == arm) & (table["fit"] == (fitted > 0))]
+        name = arm if fitted else f"{arm} *"
+        for cell, rows in [("trained", mine[mine["split"] == "test"]), *mine[mine["split"] == "both"].groupby(KEYS)]:
+            where = ["trained", ""] if cell == "trained" else [f"{at:g}" for at in cell]
+            means = [over_seeds(rows.groupby("seed")[metric].mean().tolist()) for metric in metrics(table)]
+            lines.append([name, f"{fitted} of {seeds}", *where, *means])
+    head = ["arm", "seeds that fit", *KEYS, *(LABELS[metric] for metric in metrics(table))]
+    return tabulate(lines, head, tablefmt="simple", disable_numparse=True, stralign="right")
 
 
 def _console(table, axis: str, metric: str, wide: int = 6) -> str:
