@@ -59,6 +59,7 @@ assert not heavy, heavy
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+    assert "null" not in done.stdout and "<function" not in done.stdout
     for key in ("--train.learning_rate", "--model.position_encoding", "--evaluation.count", "optimizer steps"):
         assert key in done.stdout
 

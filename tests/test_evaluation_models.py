@@ -187,7 +187,7 @@ def test_batches_are_halved_until_they_fit():
     assert cramped.asked == [100, 50, 25, 25, 25, 25]
     assert all((found[0][key] == wanted[0][key]).all() for key in ("answers_correct", "answers"))
     with pytest.raises(RuntimeError, match=r"memory doesn't suffice for one sequence of 7 tokens \(L6 d3\)"):
-        scores_of_cell(Cramped(model, room=0), task, "test", Cell(6, 3), 0, 10, 10**6)
+        scores_of_cell(Cramped(model, room=0), task, "test", Cell(6, 3), 0, 2, 10**6)
 
 
 def test_text_is_split_by_the_models_own_tokenizer(models, tmp_path):

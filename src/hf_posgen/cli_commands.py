@@ -62,6 +62,8 @@ def evaluate(arguments: list[str]) -> None:
     parser.add_argument("--batch-tokens", type=int, help="at most so many tokens at once; halved when memory runs out")
     parser.add_argument("--arm", help="the name in tables (default: the run's, else the model's)")
     parser.add_argument("--panel", help="the study it is shown with")
+    parser.add_argument("--revision", help="a branch, tag or commit of the Hub")
+    parser.add_argument("--trust-remote-code", action="store_true", help="run the code that comes with the model")
     other = parser.add_argument_group("models that are no runs of ours")
     other.add_argument(
         "--prompt", default="symbols", help="symbols: a sequence as it is (default); few-shot: after examples"
@@ -71,8 +73,6 @@ def evaluate(arguments: list[str]) -> None:
     )
     other.add_argument("--seed", type=int, help="of the sequences (default: 0)")
     other.add_argument("--past-limit", action="store_true", help="ask a rotary model past its max_position_embeddings")
-    other.add_argument("--revision", help="a branch, tag or commit of the Hub")
-    other.add_argument("--trust-remote-code", action="store_true", help="run the code that comes with the model")
     rest, changes = spec_options(arguments, ("task",))
     given = parser.parse_args(rest).as_dict()
     spec = {}
@@ -98,7 +98,12 @@ def sweep(arguments: list[str]) -> None:
     parser.add_argument("--out", required=True, help="the sweep's folder")
     parser.add_argument("--workers", type=int, help="runs at a time here (default: one per GPU, else one per core)")
     parser.add_argument("--executor", help="local (default), slurm or hf-jobs; --executor.KEY sets an option of it")
-    parser.add_argument("--dry-run", action="store_true", help="write each run.yaml and print the commands to run them")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="write each run.yaml; print the commands, time and memory"
+    )
+    parser.add_argument(
+        "--flops", type=float, help="operations per second that --dry-run counts with (default: a guess)"
+    )
     rest, changes = spec_options(arguments, ("executor",))
     given = parser.parse_args(rest)
     spec = {}
@@ -113,7 +118,7 @@ def sweep(arguments: list[str]) -> None:
     from .sweep import sweep as run_sweep
 
     if given.dry_run:
-        print("\n".join(dry_run(given.sweep, given.out)))
+        print("\n".join(dry_run(given.sweep, given.out, given.flops)))
         return
     rows, paths, failures = run_sweep(given.sweep, given.out, executor=options.pop("name"), **options)
     print_outcome(Path(given.out), rows, paths, failures)

@@ -6,7 +6,7 @@ import re
 import sys
 from argparse import SUPPRESS
 
-from jsonargparse import ArgumentParser
+from jsonargparse import ArgumentParser, DefaultHelpFormatter
 
 from .run_schema import EvaluationConfig, TrainConfig, model_fields
 
@@ -26,11 +26,18 @@ class UsageError(ValueError):
     """What was typed can't be; the message says why in one sentence."""
 
 
+class Help(DefaultHelpFormatter):
+    """Our sentences name the defaults and types that matter; jsonargparse would add "(default: null)" to each."""
+
+    def _get_help_string(self, action):
+        return action.help
+
+
 class Parser(ArgumentParser):
     """Raises `UsageError` with the nearest option that exists, where argparse would print its usage and leave."""
 
     def __init__(self, *arguments, **options):
-        super().__init__(*arguments, **options, exit_on_error=False, default_env=False)
+        super().__init__(*arguments, **options, exit_on_error=False, default_env=False, formatter_class=Help)
 
     def error(self, message, ex=None):
         raise UsageError(self.sentence(str(message)))
