@@ -1,8 +1,9 @@
 """Cells, the grid of splits, and parameters written as text."""
 
+import numpy as np
 import pytest
 
-from hf_posgen.tasks import Cell, build_task
+from hf_posgen.tasks import IGNORE, TASKS, Cell, build_task, train_cell
 from hf_posgen.tasks.cells import HELD_OUT, SPLITS, grid, refuse_overlap
 from hf_posgen.tasks.parameters import numbers
 
@@ -61,3 +62,33 @@ def test_numbers():
     for text in ("1-", "a", "1.5", "-3"):
         with pytest.raises(ValueError, match="no list of whole numbers"):
             numbers(text)
+
+
+@pytest.mark.parametrize("name", list(TASKS))
+def test_training_mixes_lengths_unless_told_otherwise(name):
+    """Who trains at one length learns that length. The streams and signals ask at every place of their one window."""
+    task = build_task(name)
+    lengths = {cell.length for cell in task.cells("train")}
+    if len(lengths) == 1:
+        cell = task.cells("train")[0]
+        asked = task.sample(np.random.default_rng(0), 500, cell)[1]
+        asked = np.isfinite(asked) if task.continuous else asked != IGNORE
+        assert (asked.any(0)).mean() > 0.6, "each prefix is a length of its own"
+    drawn = {train_cell(task, 0, step).length for step in range(200)}
+    assert drawn == lengths
+
+
+@pytest.mark.parametrize(
+    "spec, words",
+    [
+        ({"name": "induction", "shorter_windows": [64]}, "shorter_windows 64: below 64"),
+        ({"name": "induction", "shorter_windows": [20]}, "shorter_windows 20: .* 1 to 31 in it"),
+        ({"name": "unique_copy", "shorter_windows": [80]}, "shorter_windows must be below 64"),
+        ({"name": "unique_copy", "shorter_windows": [20]}, "a string of 12 and its copy fill 25 tokens"),
+        ({"name": "unique_copy", "layout": "tight", "shorter_windows": [20]}, "go with layout 'padded' only"),
+    ],
+)
+def test_shorter_windows_that_cannot_be(spec, words):
+    assert build_task({"name": "induction", "shorter_windows": [48]}).windows == (48, 64)
+    with pytest.raises(ValueError, match=words):
+        build_task(spec)

@@ -85,6 +85,11 @@ def spread(values: Iterable[int], count: int = 8) -> tuple[int, ...]:
     return tuple(values[i] for i in sorted(picked))
 
 
+def shorter(window: int) -> tuple[int, ...]:
+    """The windows that training mixes with one, unless told otherwise."""
+    return 3 * window // 4, 7 * window // 8
+
+
 def refuse_overlap(task: str, splits: dict[str, tuple[Cell, ...]], trained: set[Cell]) -> None:
     """`ValueError` where a split that claims to be unseen holds a trained cell, or a cell stands in two of them."""
     owner: dict[Cell, str] = {}

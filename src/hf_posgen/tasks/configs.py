@@ -93,7 +93,10 @@ CONFIGS: dict[str, dict[str, dict]] = {
         "padded_stride_2": {},
         **{f"tight_1_50_stride_{c}": _tight(50, stride=c) for c in (1, 2, 3)},
     },
-    "induction": {"small_64": {}, "paper_256": {"window": 256, "d_max": 254, "test_windows": [512, 1024, 2048]}},
+    "induction": {
+        "small_64": {},
+        "paper_256": {"window": 256, "shorter_windows": [], "d_max": 254, "test_windows": [512, 1024, 2048]},
+    },
     "multi_query_recall": {
         "small_64": {},
         "pairs_in_order": {"order": "same"},

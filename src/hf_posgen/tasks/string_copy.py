@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 
 from .bag_of_words import bag_of_words
-from .cells import Cell, grid
+from .cells import Cell, grid, shorter
 from .copying import induction_baselines
 from .parameters import Numbers
 from .token_task import IGNORE, TokenTask
@@ -19,7 +19,8 @@ class StringCopy(TokenTask):
     A string of n symbols, [SEP], and what is pasted of it. The length of a sequence counts all of it, the paste too; the
     first pasted token stands n + 1 tokens after its source: the distance. layout: in the classic, "tight" one every n has
     its own length, so that an unseen n is an unseen distance *and* an unseen length (split `both`). "padded" puts [BLANK]
-    in front, up to `window` tokens whatever n is, and the two axes are free of each other.
+    in front, up to `window` tokens whatever n is, or one of the `shorter_windows` (by default three quarters and seven
+    eighths of it, where they hold max_count), and the two axes are free of each other.
 
     positions: "counted" from the first token on, or "coupled": a pasted token stands where its source does, and all else at
     0, in a column of its own that the model takes (position coupling, Cho et al. 2024, arXiv 2405.20671; for copying
@@ -39,6 +40,7 @@ class StringCopy(TokenTask):
     layout: Literal["padded", "tight"] = "padded"
     positions: Literal["counted", "coupled"] = "counted"
     window: int = 64
+    shorter_windows: Numbers | None = None
     min_count: int = 4
     max_count: int = 12
     held_out: Numbers = ()
@@ -49,8 +51,9 @@ class StringCopy(TokenTask):
         low, high = self.min_count, self.max_count
         new = [n for n in (*range(1, low), *range(high + 1, 2 * high + 1), 3 * high, 4 * high) if self.possible(n)]
         if self.layout == "tight":
-            return {"test_counts": tuple(n for n in new if n > high), "test_windows": ()}
+            return {"test_counts": tuple(n for n in new if n > high), "test_windows": (), "shorter_windows": ()}
         return {
+            "shorter_windows": tuple(n for n in shorter(self.window) if self.tight(high) <= n),
             "test_counts": tuple(n for n in new if self.tight(n) <= self.window),
             "test_windows": (2 * self.window,),
         }
@@ -67,7 +70,9 @@ class StringCopy(TokenTask):
             all(self.min_count < n < self.max_count for n in self.held_out),
             f"held_out {list(self.held_out)} must lie inside {self.min_count}..{self.max_count}",
         )
-        need(self.layout == "padded" or not self.test_windows, "test_windows go with layout 'padded' only")
+        for given in ("test_windows", "shorter_windows"):
+            need(self.layout == "padded" or not getattr(self, given), f"{given} go with layout 'padded' only")
+        need(all(n < self.window for n in self.shorter_windows or ()), f"shorter_windows must be below {self.window}")
 
     @property
     def data_symbols(self) -> int:
@@ -100,7 +105,8 @@ class StringCopy(TokenTask):
             f"test_counts begin with {new[:1]}: layout 'tight' has no split for less than {trained[0]}",
         )
         if self.layout == "padded":
-            return grid([self.window], [n + 1 for n in trained], self.test_windows, [n + 1 for n in new])
+            windows = [*self.shorter_windows, self.window]
+            return grid(windows, [n + 1 for n in trained], self.test_windows, [n + 1 for n in new])
         cells = {n: Cell(self.tight(n), n + 1) for n in (*trained, *new)}
         test = tuple(cells[n] for n in trained)
         inside = tuple(cells[n] for n in new if n < trained[-1])

@@ -1,26 +1,29 @@
-"""Tasks with one trained window and a range of trained distances."""
+"""Tasks with a window of so many tokens and a range of trained distances."""
 
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from .cells import Cell, grid, spread
+from .cells import Cell, grid, shorter, spread
 from .parameters import Numbers
 from .token_task import TokenTask
 
 
 @dataclass(frozen=True, kw_only=True)
 class WindowTask(TokenTask):
-    """What tasks with one trained window and a range of trained distances share.
+    """What tasks with a window of so many tokens and a range of trained distances share.
 
     Training draws the distance of each sequence from d_min..d_max (by default the lower half of what the window can hold)
-    without `held_out`. Asked at the same window: `probes` among the trained distances, `test_distances` and `held_out`; at
-    `test_windows`: the same. By default there are up to eight of each, denser where they are small.
+    without `held_out`, in windows of `window` tokens and of the `shorter_windows` (by default three quarters and seven
+    eighths of it, where they hold d_max): who learns at one length learns that length. Asked at the same windows: `probes`
+    among the trained distances; at the longest: `test_distances` and `held_out`; at `test_windows`: the same. By default
+    there are up to eight of each, denser where they are small.
     """
 
     symbols: int = 16
     window: int = 64
+    shorter_windows: Numbers | None = None
     d_min: int | None = None
     d_max: int | None = None
     held_out: Numbers = ()
@@ -32,10 +35,15 @@ class WindowTask(TokenTask):
         """The distances that a sequence of this length can hold."""
         raise NotImplementedError
 
-    def derived(self) -> dict:
+    @property
+    def _range(self) -> tuple[int, int]:
+        """d_min and d_max as given, or by default."""
         can = self.possible(self.window)
         low = can[0] if self.d_min is None else self.d_min
-        high = max(low, can[-1] // 2) if self.d_max is None else self.d_max
+        return low, max(low, can[-1] // 2) if self.d_max is None else self.d_max
+
+    def derived(self) -> dict:
+        (low, high), can = self._range, self.possible(self.window)
         trained = [d for d in range(low, high + 1) if d not in self.held_out]
         new = spread([d for d in can if d < low]) + spread([d for d in can if d > high])
         return {
@@ -44,19 +52,24 @@ class WindowTask(TokenTask):
             "probes": spread(trained),
             "test_distances": new,
             "test_windows": (2 * self.window,),
+            "shorter_windows": tuple(n for n in shorter(self.window) if high in self.possible(n)),
         }
 
     def check(self) -> None:
         self.require(self.symbols >= 2, f"symbols is {self.symbols}; it must be at least 2")
         can = self.possible(self.window)
         self.require(len(can) > 0, f"window {self.window} is too short for this task")
-        low = can[0] if self.d_min is None else self.d_min
-        high = can[-1] if self.d_max is None else self.d_max
+        low, high = self._range
         self.require(
             can[0] <= low <= high <= can[-1],
             f"d_min {low}, d_max {high}: they must satisfy {can[0]} <= d_min <= d_max <= {can[-1]} "
             f"in a window of {self.window}",
         )
+        for n in self.shorter_windows or ():
+            holds = low in self.possible(n) and high in self.possible(n)
+            self.require(
+                holds and n < self.window, f"shorter_windows {n}: below {self.window}, and {low} to {high} in it"
+            )
         self.require(
             all(low < d < high for d in self.held_out), f"held_out {list(self.held_out)} must lie inside {low}..{high}"
         )
@@ -64,6 +77,11 @@ class WindowTask(TokenTask):
     @property
     def data_symbols(self) -> int:
         return self.symbols
+
+    @property
+    def windows(self) -> tuple[int, ...]:
+        """The trained lengths."""
+        return (*self.shorter_windows, self.window)
 
     @cached_property
     def trained_distances(self) -> np.ndarray:
@@ -75,13 +93,13 @@ class WindowTask(TokenTask):
         stray = set(self.probes) - set(trained)
         self.require(not stray, f"probes {sorted(stray)} are no trained distances")
         new = [*self.held_out, *self.test_distances]
-        return grid([self.window], trained, self.test_windows, new, mixed=True, probes=self.probes)
+        return grid(self.windows, trained, self.test_windows, new, mixed=True, probes=self.probes)
 
     def splits(self) -> dict[str, tuple[Cell, ...]]:
         return dict(self._splits)
 
     def trained_cells(self) -> set[Cell]:
-        return {Cell(self.window, None)} | {Cell(self.window, d) for d in self.trained_distances.tolist()}
+        return {Cell(n, d) for n in self.windows for d in (None, *self.trained_distances.tolist())}
 
     def check_cell(self, cell: Cell) -> None:
         can = self.possible(cell.length)
