@@ -43,7 +43,7 @@ def data_export(arguments: list[str]) -> None:
     parser.add_argument("task", help="a task's name (posgen list tasks)")
     parser.add_argument("folder", help="where to write it")
     parser.add_argument("--configs", nargs="+", help="which named configurations (default: all)")
-    parser.add_argument("--count", type=int, default=1000, help="sequences per cell elsewhere (default: 1000)")
+    parser.add_argument("--count", type=int, default=1000, help="sequences per evaluation cell (default: 1000)")
     parser.add_argument("--train-count", type=int, default=10000, help="sequences per cell of train (default: 10000)")
     parser.add_argument("--seed", type=int, default=0, help="of the sequences (default: 0)")
     given = parser.parse_args(arguments).as_dict()
