@@ -223,8 +223,10 @@ def test_learning_rates_are_chosen_on_validation(tmp_path):
 def test_dry_run_prints_launches_that_can_be_run(tmp_path):
     file = tmp_path / "sweep.yaml"
     file.write_text(yaml.safe_dump(small_sweep(seeds=[0])))
-    commands = dry_run(str(file), tmp_path / "out")
-    assert len(commands) == 2
+    total, *commands = dry_run(str(file), tmp_path / "out")
+    assert len(commands) == 2 and total.startswith("# 2 runs, one after the other about")
+    assert all(command.endswith(" GiB") and "  # about " in command for command in commands)
+    assert "at 5e+13 operations per second (given)" in dry_run(str(file), tmp_path / "out", 5e13)[0]
     for command in commands:
         words = command.split()
         assert words[:5] == ["accelerate", "launch", "-m", "hf_posgen", "train"]

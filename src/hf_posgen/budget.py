@@ -1,6 +1,9 @@
-"""What a run costs: floating-point operations, and a guess at seconds."""
+"""What a run costs: floating-point operations, and guesses at seconds and bytes."""
 
-from .run_config import RunConfig
+import json
+from functools import cache
+
+from .run_config import RunConfig, vocabulary
 from .tasks import build_task
 
 
@@ -25,14 +28,51 @@ def training_flops(run: RunConfig, tokens_seen: int) -> float:
     return 3 * each * tokens_seen / sum(lengths)
 
 
+def operations(run: RunConfig) -> float:
+    """Of training and evaluation together."""
+    task, train = build_task(run.task), run.train
+    lengths = [cell.length + task.slots() for cell in task.cells("train")]
+    tokens = train.steps * train.gradient_accumulation * train.batch_size * sum(lengths) / len(lengths)
+    cells = [cell for split in run.evaluation.splits for cell in task.splits().get(split) or ()]
+    asked = sum(forward_flops(run.model, task.vocab_size, cell.length + task.slots()) for cell in cells)
+    return training_flops(run, tokens) + run.evaluation.count * asked
+
+
+CORE = 6e10  # operations per second of a CPU core
+GPU = 5e13  # assumed, not measured: a sixth of an A100's peak in bf16
+
+
 def seconds_for(run: RunConfig) -> float:
     """A rough guess for one CPU core, to order the points of a sweep and to tell the time left: a fixed cost for each
     step and layer, and the operations."""
-    task, train, layers = build_task(run.task), run.train, run.model["num_hidden_layers"]
-    lengths = [cell.length + task.slots() for cell in task.cells("train")]
-    micro_batches = train.steps * train.gradient_accumulation
-    tokens = micro_batches * train.batch_size * sum(lengths) / len(lengths)
-    cells = [cell for split in run.evaluation.splits for cell in task.splits().get(split) or ()]
-    asked = sum(forward_flops(run.model, task.vocab_size, cell.length + task.slots()) for cell in cells)
-    work = training_flops(run, tokens) + run.evaluation.count * asked
-    return micro_batches * (0.002 + 0.003 * layers) + work / 6e10
+    micro_batches = run.train.steps * run.train.gradient_accumulation
+    return micro_batches * (0.002 + 0.003 * run.model["num_hidden_layers"]) + operations(run) / CORE
+
+
+def expected_seconds(run: RunConfig, flops: float | None = None) -> float:
+    """flops: operations per second (default: a CPU core for a run that stays on the CPU, else `GPU`)."""
+    return seconds_for(run) if run.train.cpu and flops is None else operations(run) / (flops or GPU)
+
+
+def training_bytes(run: RunConfig) -> float:
+    """Roughly, in float32: weights, gradients and AdamW's two moments, and what the forward pass of one micro-batch keeps
+    for backward. On the CPU dropout keeps attention weights too."""
+    model, task = run.model, build_task(run.task)
+    length = max(cell.length for cell in task.cells("train")) + task.slots()
+    inner = {"none": 0, "plain": 2, "gated": 4}[model["mlp"]] * model["intermediate_size"]
+    each = model["num_hidden_layers"] * (8 * model["hidden_size"] + inner) + 3 * task.vocab_size
+    if run.train.cpu and model["attention_dropout"]:
+        each += model["num_hidden_layers"] * 3 * model["num_attention_heads"] * length
+    weights = _parameters(json.dumps({**model, **vocabulary(task)}, sort_keys=True))
+    return 4.0 * (4 * weights + each * length * run.train.batch_size)
+
+
+@cache
+def _parameters(config: str) -> int:
+    import torch
+
+    from .model.configuration_posgen import PosGenConfig
+    from .model.modeling_posgen import PosGenForCausalLM
+
+    with torch.device("meta"):
+        return sum(p.numel() for p in PosGenForCausalLM(PosGenConfig(**json.loads(config))).parameters())

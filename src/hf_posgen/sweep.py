@@ -20,6 +20,7 @@ from pathlib import Path
 
 import yaml
 
+from .budget import CORE, GPU, expected_seconds, training_bytes
 from .executors import EXECUTORS
 from .files import read_rows, write_rows, write_text
 from .names import unknown
@@ -139,15 +140,40 @@ def _claim(out: Path, tree: dict) -> None:
     write_text(out / "sweep.yaml", yaml.safe_dump(tree, sort_keys=False))
 
 
-def dry_run(source: str, out: str | Path) -> list[str]:
-    """Write each point's run.yaml, and return the command that would run it: an ordinary launch, for any scheduler."""
+def dry_run(source: str, out: str | Path, flops: float | None = None) -> list[str]:
+    """Write each point's run.yaml, and return lines for a shell: the command that would run each, an ordinary launch for
+    any scheduler, with a guess at its time and memory, and the sum as a comment. flops: operations per second to count
+    with (default: see `expected_seconds`)."""
     tree, out = read_sweep(source), Path(out)
     selection = selection_points(panels(tree), arms_of, out)
-    waiting = selection or [Point(run, out) for run in points(tree)]
+    waiting = [point for point in selection or [Point(run, out) for run in points(tree)] if not point.done]
     _claim(out, tree)
     for point in waiting:
         point.write()
-    return [point.shell_command() for point in waiting if not point.done]
+    costs = [(expected_seconds(point.run, flops), training_bytes(point.run)) for point in waiting]
+    lines = [
+        f"{point.shell_command()}  # about {said_seconds(seconds)}, {size / 2**30:.2g} GiB"
+        for point, (seconds, size) in zip(waiting, costs, strict=True)
+    ]
+    return [_sum(waiting, costs, flops), *lines] if waiting else []
+
+
+def _sum(waiting: list[Point], costs: list[tuple[float, float]], flops: float | None) -> str:
+    rate = flops or (CORE if all(point.run.train.cpu for point in waiting) else GPU)
+    what = "given" if flops else "a CPU core, roughly" if rate == CORE else "an assumption; --flops says another"
+    seconds, size = said_seconds(sum(seconds for seconds, _ in costs)), max(size for _, size in costs) / 2**30
+    return (
+        f"# {len(waiting)} runs, one after the other about {seconds} at {rate:.1g} operations per second ({what}); "
+        f"at most about {size:.2g} GiB each"
+    )
+
+
+def said_seconds(seconds: float) -> str:
+    """In the unit that reads best."""
+    for unit, length in (("days", 86400), ("hours", 3600), ("min", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.1f} {unit}"
+    return f"{seconds:.0f} s"
 
 
 def best_run(out: Path, rows: list[dict]) -> str | None:
