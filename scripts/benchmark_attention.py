@@ -6,7 +6,7 @@
 mask; "bloom", "mpt" and "t5 of transformers" are that library's attention of the same shape, with the mask and bias its
 model makes in each pass. Each measurement runs in a process of its own, in turn with one of "none": ratios are medians
 of such pairs. `ms` is wall time (the shortest); `× none` compares processor time, summed over threads, which other
-processes on the machine disturb least; MiB is the peak above what was held before the pass, result included.
+processes on the machine disturb least; MiB is the peak of the first pass, with q, k, v and the result.
 """
 
 import argparse
@@ -49,6 +49,9 @@ def _in_child(name: str, length: int, train: bool, options):
 
     torch.manual_seed(0)
     torch.set_num_threads(options.threads)
+    with open("/proc/self/clear_refs", "w") as reset:
+        reset.write("5")
+    before = _memory("VmRSS")
     run = attention(name, length, options, train)
 
     def once():
@@ -56,9 +59,6 @@ def _in_child(name: str, length: int, train: bool, options):
             out = run()
             return out.sum().backward() if train else out
 
-    with open("/proc/self/clear_refs", "w") as reset:
-        reset.write("5")
-    before = _memory("VmRSS")
     once()
     peak = (_memory("VmHWM") - before) / 1024
     start = time.perf_counter(), time.process_time()

@@ -9,6 +9,7 @@
 Outside eager nothing of size L × L is ever held. A masked logit is chosen with `where`, never by adding.
 """
 
+import copy
 import math
 
 import torch
@@ -20,6 +21,7 @@ from .attention_mask import Visible
 from .attention_toeplitz import ToeplitzAttention
 
 CHUNK_ELEMENTS = 2**22  # of B × H × c × M at once: 16 MiB in float32
+COPIED_ELEMENTS = 2**20  # of each of q, k and v
 HALF = (torch.bfloat16, torch.float16)
 
 
@@ -53,11 +55,11 @@ def attend(
     # One query in float32 needs one row of bias; columns would copy all cached keys for it.
     one_row = bias is not None and visible.length == 1 and q_BHLK.dtype not in HALF
     if columns and q_BHLK.dtype != torch.float16 and not (one_row and implementation == "sdpa"):
-        call = call.with_columns()
         if implementation == "flex_attention":
-            return call.flex(), None
+            return call.with_columns().flex(), None
         if visible.only_causal and (visible.offset == 0 or visible.length == 1):
             return call.fused(), None
+        call = call.with_columns()
         return call.in_chunks(call.masked), None
     if implementation == "flex_attention" and not columns:
         return call.flex(), None
@@ -79,6 +81,11 @@ class _Call:
         self.factor_varies = self.factor is not None
         self.adapts = logit_scale.adapts
         self.needs_logits = self.adapts or (bias is not None and bias.needs_logits)
+
+    def changed(self, **fields) -> "_Call":
+        other = copy.copy(self)
+        other.__dict__.update(fields)
+        return other
 
     def in_chunks(self, road) -> torch.Tensor:
         """Run `road(start, stop)` over chunks of rows; in training each is recomputed in the backward pass."""
@@ -136,20 +143,40 @@ class _Call:
         if self.bias is None and self.factor is None:
             return self
         width = sum(part.shape[-1] for part in q_parts)
-        padding = -width % 8
-        other = object.__new__(_Call)
-        other.__dict__.update(self.__dict__, scale=scale, factor=None, bias=None)
-        other.q = F.pad(torch.cat(q_parts, -1), (0, padding))
-        other.k = F.pad(torch.cat(k_parts, -1), (0, width + padding - sum(part.shape[-1] for part in k_parts)))
-        other.v = F.pad(self.v, (0, max(0, width + padding - self.width)))
-        return other
+        whole = width + -width % 8
+        return self.changed(
+            q=F.pad(torch.cat(q_parts, -1), (0, whole - width)),
+            k=F.pad(torch.cat(k_parts, -1), (0, whole - sum(part.shape[-1] for part in k_parts))),
+            v=F.pad(self.v, (0, max(0, whole - self.width))),
+            scale=scale,
+            factor=None,
+            bias=None,
+        )
 
     def fused(self) -> torch.Tensor:
+        """One fused call; without gradients a few heads at a time, for columns copy q, k and v."""
+        B, H, L, _ = self.q.shape
+        together = max(1, COPIED_ELEMENTS // (B * self.k.shape[2] * self.width))
+        bare = self.bias is None and self.factor is None
+        if bare or together >= H or torch.is_grad_enabled() or torch.compiler.is_compiling():
+            return self.with_columns()._causal()
+        out = torch.empty_like(self.q, memory_format=torch.contiguous_format)
+        for first in range(0, H, together):
+            out[:, first : first + together] = self.of_heads(first, first + together).with_columns()._causal()
+        return out
+
+    def _causal(self) -> torch.Tensor:
         causal = self.q.shape[2] > 1
         out = F.scaled_dot_product_attention(
             self.q, self.k, self.v, is_causal=causal, scale=self.scale, dropout_p=self.dropout
         )
         return out[..., : self.width]
+
+    def of_heads(self, first: int, last: int) -> "_Call":
+        """This call for some heads alone; what all share has one."""
+        part = lambda t: t if t is None or t.shape[1] == 1 else t[:, first:last]  # noqa: E731
+        bias = None if self.bias is None else Columns(part(self.bias.query_BHLC), part(self.bias.key_BHMC))
+        return self.changed(q=part(self.q), k=part(self.k), v=part(self.v), bias=bias, factor=part(self.factor))
 
     def masked(self, start: int, stop: int) -> torch.Tensor:
         """Rows with a mask and nothing else."""
