@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 from accelerate import Accelerator
-from accelerate.utils import set_seed
+from accelerate.utils import DistributedType, set_seed
 
 from .measuring import validate
 from .metrics.functional import IGNORE
@@ -107,7 +107,9 @@ class Trainer:
                 self.accelerator.backward(part * self.accelerator.num_processes)  # DDP averages over processes
             loss += part.detach()
         loss = self._over_processes(loss)
-        norm = self.accelerator.clip_grad_norm_(self.parameters, self.train.clip or math.inf)
+        sharded = self.accelerator.distributed_type == DistributedType.FSDP
+        clip = self.accelerator.clip_grad_norm_ if sharded else torch.nn.utils.clip_grad_norm_
+        norm = clip(self.parameters, self.train.clip or math.inf)
         norm = norm.full_tensor() if hasattr(norm, "full_tensor") else norm  # sharded weights have a sharded norm
         self._refuse_to_explode(*torch.stack([loss, norm]).tolist())
         self.optimizer.step()

@@ -33,6 +33,8 @@ class Visible:
     def rows(self, start: int, stop: int, slots: int | None = None) -> torch.Tensor:
         """(B or 1, 1, stop - start, slots): the mask of some queries against the first `slots` keys."""
         slots = self.slots if slots is None else slots
+        if self.length == 1 and self.only_causal:
+            return torch.ones(1, 1, 1, slots, dtype=torch.bool, device=self.device)
         query = torch.arange(start, stop, device=self.device)[:, None] + self.offset
         key = torch.arange(slots, device=self.device)[None, :]
         itself = (query == key)[None, None]

@@ -163,17 +163,17 @@ def _count(real_BM: torch.Tensor | None, offset, L: int, device) -> torch.Tensor
 
 
 def _cached_keys(queries: Tokens, cache, offset) -> Tokens:
-    """All keys' tokens (where no layer holds keys, the new ones alone). What layers share stands in the leader's cache."""
+    """All keys' tokens (where no layer holds keys, the new ones alone). What layers share stands in the leader's cache:
+    the positions, which with a cache are the indices."""
     layer = cache.layers[leader(cache)]
     if "positions" not in layer.streams and isinstance(offset, int) and offset > 0:  # filled by somebody else's model
         past = torch.arange(offset, device=queries.positions_BL.device)[None]
-        layer.streams = {"positions": past, "index": past}
+        layer.streams = {"positions": past}
     positions = layer.append("positions", queries.positions_BL)
-    index = layer.append("index", queries.index_BL)
     if not hasattr(layer, "sequential") or offset == 0:
         layer.sequential = True
     layer.sequential = layer.sequential and queries.sequential
-    return replace(queries, positions_BL=positions, index_BL=index, sequential=layer.sequential)
+    return replace(queries, positions_BL=positions, index_BL=positions, sequential=layer.sequential)
 
 
 def _with_lengths(queries: Tokens, keys: Tokens, packed, real_BM, offset, slots: int) -> tuple[Tokens, Tokens]:

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from transformers import initialization as init
 
-from .attention_bias import ByDistance, Pairwise, Rows, relative
+from .attention_bias import ByDistance, Columns, Pairwise, Rows, relative
 from .encodings_absolute import exact_angles, inverse_frequencies
 from .position_encoding import PositionEncoding, Tokens
 
@@ -41,8 +41,12 @@ class ALiBi(PositionEncoding):
         slopes = paper_slopes(heads) if self.slopes == "paper" else geometric_slopes(heads)
         return torch.tensor(slopes, dtype=tokens.dtype, device=tokens.positions_BL.device)
 
-    def bias(self, queries: Tokens, keys: Tokens):
-        return relative(self.slopes_H(queries), queries, keys)
+    def tables(self, queries: Tokens, keys: Tokens) -> tuple[torch.Tensor, ...]:
+        columns = relative(self.slopes_H(queries), queries, keys)
+        return columns.query_BHLC, columns.key_BHMC
+
+    def bias(self, queries: Tokens, keys: Tokens, query_BHLC: torch.Tensor, key_BHMC: torch.Tensor):
+        return Columns(query_BHLC, key_BHMC)
 
 
 def geometric_slopes(heads: int) -> list[float]:

@@ -48,9 +48,11 @@ class RoPE(PositionEncoding):
     def frequencies(self) -> torch.Tensor:
         """(rotated / 2,) in radians per token, float64."""
         n = self.rotated // 2
-        linear = self.top * torch.arange(n, 0, -1, dtype=torch.float64) / n
-        grid = linear if self.grid == "linear" else inverse_frequencies(self.rotated, self.base)
-        return torch.where(torch.arange(n) < int(self.p * n), grid, 0.0)
+        if self.grid == "linear":
+            grid = self.top * torch.arange(n, 0, -1, dtype=torch.float64) / n
+        else:
+            grid = inverse_frequencies(self.rotated, self.base)
+        return grid if self.p == 1 else torch.where(torch.arange(n) < int(self.p * n), grid, 0.0)
 
     def angles(self, tokens: Tokens) -> torch.Tensor:
         """(B, L, rotated / 2) in radians."""
@@ -260,7 +262,8 @@ class RoVE(RoPE):
 
 def cos_sin(angles: torch.Tensor, dtype: torch.dtype, amplitude: float = 1.0) -> tuple[torch.Tensor, torch.Tensor]:
     """(B, 1, L, F) each, for all heads."""
-    return (amplitude * angles.cos()).to(dtype)[:, None], (amplitude * angles.sin()).to(dtype)[:, None]
+    waves = (angles.cos(), angles.sin())
+    return tuple((wave if amplitude == 1 else amplitude * wave).to(dtype)[:, None] for wave in waves)
 
 
 def rotate(x_BHLK: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:

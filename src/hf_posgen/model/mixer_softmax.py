@@ -59,7 +59,7 @@ class SoftmaxAttention(nn.Module):
             queries=queries,
             keys=keys,
             visible=visible,
-            bias=encoding.bias(queries.holding(q), keys.holding(k), *tables),
+            bias=encoding.bias(queries.holding(q), keys.holding(k), *tables) if encoding.biases else None,
             scale=self.scaling,
             logit_scale=self.logit_scale,
             dropout=self.config.attention_dropout if self.training else 0.0,

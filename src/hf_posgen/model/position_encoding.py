@@ -117,6 +117,10 @@ class PositionEncoding(nn.Module):
         """What is added to the scaled logits: one of the kinds in `attention_bias`, or None."""
         return None
 
+    @property
+    def biases(self) -> bool:
+        return type(self).bias is not PositionEncoding.bias
+
     @classmethod
     def sites(cls) -> tuple[str, ...]:
         """Where it acts, computed from the hooks it overrides."""

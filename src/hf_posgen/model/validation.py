@@ -39,7 +39,8 @@ def bias_kind(encoding: PositionEncoding) -> str | None:
         q, k = (torch.zeros(1, n, 4, config.head_dim) for n in (config.num_attention_heads, config.num_key_value_heads))
         context = build_context(x, None, None, None, None, None, encoding.depends_on_length)
         queries, keys = context.with_hidden(x, encoding, None)
-        bias = encoding.bias(queries.holding(q), keys.holding(k))
+        tables = encoding.tables(queries, keys)
+        bias = encoding.bias(queries.holding(q), keys.holding(k), *tables)
     return None if bias is None else bias.kind
 
 
