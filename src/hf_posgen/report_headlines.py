@@ -109,7 +109,7 @@ def run_numbers(run: pd.DataFrame) -> dict[str, str]:
     for line in lines:
         numbers = dict(zip(head, line, strict=True))
         pairs += [(f"{name}: {numbers['of']}", numbers[name]) for name in head[2:] if "best" not in name]
-    return dict(pairs)
+    return {name: value for name, value in pairs if value != "-"}
 
 
 def over_all_seeds(table: pd.DataFrame) -> str:
