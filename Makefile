@@ -7,7 +7,7 @@ OUT ?= demo
 BROWSER := $(shell command -v chromium chromium-browser google-chrome google-chrome-stable chrome 2>/dev/null | head -n 1)
 MARKS := not slow$(if $(BROWSER),, and not browser)
 
-.PHONY: demo test test-slow test-conformance lint format study1 clean
+.PHONY: demo test test-slow test-conformance lint format study1 study2 clean
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -30,6 +30,9 @@ test-conformance: $(VENV)/.installed
 
 study1: $(VENV)/.installed
 	$(BIN)/python scripts/reproduce_study1.py --out study1
+
+study2: $(VENV)/.installed
+	$(BIN)/python scripts/reproduce_study2.py --out study2 $(if $(wildcard study1/results.jsonl),--study1 study1)
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .
