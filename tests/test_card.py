@@ -140,9 +140,10 @@ def test_an_unfit_run_says_so_in_both_formats():
 def test_the_benchmark_file_lists_what_results_refer_to():
     listed = yaml.safe_load(benchmark_file("posgen-fixed-offset", {"last_k3": ["train", "test", "longer"]}))
     assert [(one["id"], one["config"], one["split"]) for one in listed["tasks"]] == [
+        ("last_k3_longer", "last_k3", "longer"),  # the headline first
         ("last_k3_test", "last_k3", "test"),
-        ("last_k3_longer", "last_k3", "longer"),
     ]
+    assert "Headline task: last_k3_longer" in listed["description"]
 
 
 # The card
