@@ -6,7 +6,8 @@
 mask; "bloom", "mpt" and "t5 of transformers" are that library's attention of the same shape, with the mask and bias its
 model makes in each pass. Each measurement runs in a process of its own, in turn with one of "none": ratios are medians
 of such pairs. `ms` is wall time (the shortest); `× none` compares processor time, summed over threads, which other
-processes on the machine disturb least; MiB is the peak of the first pass, with q, k, v and the result.
+processes on the machine disturb least; MiB is the peak of what torch allocates in the first
+pass, q, k, v and the result included.
 """
 
 import argparse
@@ -38,38 +39,38 @@ def measure(name: str, length: int, train: bool, options) -> tuple[float, float,
     return result
 
 
-def _memory(field: str) -> int:
-    """A line of this process's memory in kB: VmRSS now, VmHWM at its peak."""
-    with open("/proc/self/status") as status:
-        return next(int(line.split()[1]) for line in status if line.startswith(field))
-
-
 def _in_child(name: str, length: int, train: bool, options):
     import torch
+    from torch.profiler import ProfilerActivity, profile
 
     torch.manual_seed(0)
     torch.set_num_threads(options.threads)
-    with open("/proc/self/clear_refs", "w") as reset:
-        reset.write("5")
-    before = _memory("VmRSS")
-    run = attention(name, length, options, train)
+    x = torch.randn(1, length, options.heads * options.size)  # the layer's input, which gates read
 
-    def once():
+    def once(run):
         with torch.set_grad_enabled(train):
             out = run()
-            return out.sum().backward() if train else out
+            if train:
+                out.sum().backward()
 
-    once()
-    peak = (_memory("VmHWM") - before) / 1024
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as trace:
+        run = attention(name, x, options, train)
+        once(run)
+    events = [e for e in trace.profiler.kineto_results.events() if e.name() == "[memory]"]
+    held = peak = 0
+    for event in sorted(events, key=lambda e: e.start_ns()):
+        held += event.nbytes()
+        peak = max(peak, held)
     start = time.perf_counter(), time.process_time()
-    once()
-    return time.perf_counter() - start[0], time.process_time() - start[1], peak
+    once(run)
+    return time.perf_counter() - start[0], time.process_time() - start[1], peak / 2**20
 
 
-def attention(name: str, length: int, options, train: bool):
+def attention(name: str, x, options, train: bool):
     """A function that computes attention once."""
     import torch
 
+    length = x.shape[1]
     shape = (1, options.heads, length, options.size)
     q, k, v = (torch.randn(shape, requires_grad=train) for _ in range(3))
     if name.endswith(" of transformers"):
@@ -79,7 +80,7 @@ def attention(name: str, length: int, options, train: bool):
         return lambda: torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
     if name.startswith("dense "):
         return dense(encoding(name.removeprefix("dense "), length, options), q, k, v)
-    return ours(encoding(name, length, options), q, k, v)
+    return ours(encoding(name, length, options), x, q, k, v)
 
 
 def encoding(name: str, length: int, options):
@@ -94,15 +95,13 @@ def encoding(name: str, length: int, options):
     return module
 
 
-def ours(module, q, k, v):
+def ours(module, x, q, k, v):
     """The steps of `SoftmaxAttention` between its projections."""
     import torch
 
     from hf_posgen.model.attention_kernels import attend
     from hf_posgen.model.context import build_context
     from hf_posgen.model.logit_scale import LogitScale
-
-    x = torch.randn(1, q.shape[2], module.config.hidden_size)
 
     def run() -> torch.Tensor:
         context = build_context(x, None, None, None, None, None, module.depends_on_length)

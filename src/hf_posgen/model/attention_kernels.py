@@ -143,15 +143,9 @@ class _Call:
         if self.bias is None and self.factor is None:
             return self
         width = sum(part.shape[-1] for part in q_parts)
-        whole = width + -width % 8
-        return self.changed(
-            q=F.pad(torch.cat(q_parts, -1), (0, whole - width)),
-            k=F.pad(torch.cat(k_parts, -1), (0, whole - sum(part.shape[-1] for part in k_parts))),
-            v=F.pad(self.v, (0, max(0, whole - self.width))),
-            scale=scale,
-            factor=None,
-            bias=None,
-        )
+        width += -width % 8
+        q, k, v = (_beside(parts, width) for parts in (q_parts, k_parts, [self.v]))
+        return self.changed(q=q, k=k, v=v, scale=scale, factor=None, bias=None)
 
     def fused(self) -> torch.Tensor:
         """One fused call; without gradients a few heads at a time, for columns copy q, k and v."""
@@ -212,6 +206,14 @@ class _Call:
         from .attention_flex import flex  # compiles on import of torch's flex attention: only when asked for
 
         return flex(self)[..., : self.width]
+
+
+def _beside(parts: list[torch.Tensor], width: int) -> torch.Tensor:
+    """The parts' columns side by side, and zeros up to `width`; copied once."""
+    missing = width - sum(part.shape[-1] for part in parts)
+    if missing:
+        parts = [*parts, parts[0].new_zeros(1).expand(*parts[0].shape[:-1], missing)]
+    return torch.cat(parts, -1) if len(parts) > 1 else parts[0]
 
 
 def _power_of_two(scale: float) -> float:
