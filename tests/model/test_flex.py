@@ -1,11 +1,12 @@
-"""Flex attention gives eager's numbers (forward, which is all that a CPU has), at one fixed shape."""
+"""Flex attention gives eager's numbers (forward, which is all that a CPU has), without a cache and over one."""
 
 import pytest
 import torch
+from transformers import DynamicCache, StaticCache
 
 from .helpers import tiny, tokens
 
-ENCODINGS = ["none", "rope", "alibi", "forgetting_gate", "sandwich", "t5", "kerple", "clipped"]
+ENCODINGS = ["none", "rope", "alibi", "forgetting_gate", "sandwich", "t5", "kerple", "clipped", "grape"]
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -22,3 +23,19 @@ def test_flex_equals_eager(name):
     logits = model(rows, attention_mask=mask, use_cache=False).logits
     real = mask.bool()
     torch.testing.assert_close(logits[real], expected[real], rtol=0, atol=2e-5)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["rope", "alibi", "t5", "grape"])
+@pytest.mark.parametrize("kind", ["dynamic", "static"])
+@torch.no_grad()
+def test_flex_over_a_cache_equals_eager_without_one(name, kind):
+    """A chunk's queries stand after the cached keys, and a static cache's empty slots are hidden."""
+    model, row = tiny(name, hidden_size=64), tokens(2, 16)
+    model.set_attn_implementation("eager")
+    expected = model(row, use_cache=False).logits
+    model.set_attn_implementation("flex_attention")
+    static = lambda: StaticCache(config=model.config, max_cache_len=24)  # noqa: E731
+    cache = static() if kind == "static" else DynamicCache(config=model.config)
+    parts = [model(part, cache=cache, use_cache=True).logits for part in row.split([9, 7], dim=1)]
+    torch.testing.assert_close(torch.cat(parts, 1), expected, rtol=0, atol=2e-5)

@@ -299,3 +299,13 @@ def test_columns_take_the_fused_kernel():
         assert attention_kernels.CHUNK_ELEMENTS > 0
         with sdpa_kernel(SDPBackend.FLASH_ATTENTION):
             close(model(row, use_cache=False).logits, model(row, use_cache=False).logits)
+
+
+@pytest.mark.parametrize("name", ["alibi", "forgetting_gate", "grape"])
+@pytest.mark.parametrize("scale", ["none", "log_n"])
+@torch.no_grad()
+def test_columns_a_few_heads_at_a_time(name, scale, monkeypatch):
+    model, row = tiny(name, logit_scale=scale), tokens(2, L)
+    expected = model(row, use_cache=False).logits
+    monkeypatch.setattr(attention_kernels, "COPIED_ELEMENTS", 3 * 2 * L * 8)  # three of the four heads, then the last
+    close(model(row, use_cache=False).logits, expected, atol=1e-6)
