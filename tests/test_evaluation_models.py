@@ -19,6 +19,7 @@ from hf_posgen.tasks import Cell, build_task, examples, task_tokenizer, train_ce
 from . import tiny_models as tiny
 from .standin_hub import WRITE, hub_fixture  # noqa: F401
 from .test_hub import python
+from .training_helpers import small_run
 
 SHORT = {"name": "fixed_offset", "test_lengths": [17, 32]}
 SMALL = {"name": "fixed_offset", "min_length": 4, "max_length": 6, "test_lengths": [8, 12]}
@@ -154,8 +155,9 @@ def test_ours_may_be_asked_more_of_its_task_but_no_other(finished_run, tmp_path)
     assert where == tmp_path / "out" / "results.jsonl" and (run / "results.jsonl").read_text() == before
     with pytest.raises(ValueError, match="was trained on other symbols than task 'induction' has"):
         run_evaluation(str(run), task={"name": "induction"})
-    with pytest.raises(ValueError, match="is a run of ours: it has its seed"):
-        run_evaluation(str(run), seed=3)
+    for option in ({"seed": 3}, {"past_limit": True}, {"prompt": "few-shot"}):
+        with pytest.raises(ValueError, match="is a run of ours: it has its seed and its limit"):
+            run_evaluation(str(run), **option)
 
 
 def test_rows_of_another_model_do_not_overwrite_a_runs(finished_run, models, tmp_path):
@@ -198,6 +200,21 @@ def test_text_is_split_by_the_models_own_tokenizer(models, tmp_path):
     assert [row["length"] for row in rows] == [16, 16, 32] and all(row["perplexity"] > 1 for row in rows)
     assert "symbols" not in said
     assert json.loads((tmp_path / "out" / "evaluation.json").read_text())["task"]["tokenizer"] == str(models / "llama")
+
+
+def test_a_run_on_text_is_asked_its_text(tmp_path):
+    from hf_posgen.training import train
+
+    text = tmp_path / "corpus.txt"
+    text.write_text("\n\n".join(f"it is a {word} of no use to an {word}" for word in tiny.WORDS * 20))
+    task = {"name": "text", "dataset": str(text), "length": 16, "test_lengths": [16, 32]}
+    run = train(small_run(task=task, train={"steps": 1}), tmp_path / "run", quiet=True, evaluate=False)
+    rows, *_ = run_evaluation(str(run), count=4)
+    assert [row["length"] for row in rows] == [16, 16, 32]
+    rows, *_ = run_evaluation(str(run), count=4, task={"test_lengths": [16, 64]}, splits=["longer"])
+    assert [row["length"] for row in rows] == [64]
+    with pytest.raises(ValueError, match="was trained on other symbols than task 'fixed_offset' has"):
+        run_evaluation(str(run), task=SHORT)
 
 
 @pytest.mark.parametrize(

@@ -74,5 +74,7 @@ def test_the_rest_is_the_tasks():
 def test_what_cannot_be_shown_is_refused():
     with pytest.raises(ValueError, match="answers don't stand in the sequence"):
         FewShot(task=build_task({"name": "fixed_offset", "query": "every"}), shots=1)
+    with pytest.raises(ValueError, match="solved examples have no positions: ask it by symbols"):
+        FewShot(task=build_task({"name": "unique_copy", "positions": "coupled"}), shots=1)
     with pytest.raises(ValueError, match="shots is 0; it must be at least 1"):
         FewShot(task=build_task("fixed_offset"), shots=0)

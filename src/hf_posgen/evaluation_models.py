@@ -23,6 +23,17 @@ from .tasks.registry import OWN
 __all__ = ["asked_model", "run_evaluation"]
 
 PROMPTS = ("symbols", "few-shot")
+THEIR_MAKERS = (
+    "sampler",
+    "mixer",
+    "logit_scale",
+    "out_of_range",
+    "tokens_seen",
+    "train_flops",
+    "lr",
+    "step",
+    "selected_on",
+)
 LOGITS = 2**28  # numbers that a batch may give at once: a gigabyte in float32
 
 
@@ -88,8 +99,8 @@ def asked_model(
     choose("prompt", prompt, PROMPTS)
     run_file = _run_file(name, revision)
     if run_file is not None:
-        if prompt != "symbols" or seed is not None:
-            raise ValueError(f"{name} is a run of ours: it has its seed, and its task is asked by symbols")
+        if prompt != "symbols" or seed is not None or past_limit:
+            raise ValueError(f"{name} is a run of ours: it has its seed and its limit, and is asked by symbols")
         return _ours(name, run_file, task, batch_tokens, revision, trust_remote_code, device)
     if task is None:
         raise ValueError(f"{name} is no run of ours, so it says no task: name one with --task (posgen list tasks)")
@@ -121,7 +132,7 @@ def _run_file(name: str, revision: str | None) -> Path | None:
 def _ours(name: str, file: Path, task, batch_tokens, revision, trust_remote_code, device) -> tuple[Asked, dict]:
     tree = read_yaml(file)
     run = build_run(tree if task is None else merge(tree, {"task": task}))
-    if build_task(run.task).vocabulary != build_task(tree["task"]).vocabulary:
+    if task is not None and _symbols(run.task) != _symbols(tree["task"]):
         raise ValueError(f"{name} was trained on other symbols than task {run.task['name']!r} has")
     if Path(name).is_dir():
         asked = asked_run(name, device)
@@ -133,6 +144,11 @@ def _ours(name: str, file: Path, task, batch_tokens, revision, trust_remote_code
         asked.options = replace(asked.options, batch_tokens=batch_tokens)
     about = {"model": name, "revision": asked.facts["revision"], "task": run.task, "prompt": "symbols"}
     return asked, about | {"limit": asked.limit, "symbols_are": "own"}
+
+
+def _symbols(spec: dict):
+    task = build_task(spec)
+    return task.tokenizer if task.natural else tuple(task.vocabulary)
 
 
 def _pushed(name: str, run: RunConfig, file: Path, revision, trust_remote_code, device) -> Asked:
@@ -148,48 +164,43 @@ def _theirs(found: AnyModel, task, prompt: str, seed: int, batch_tokens, past_li
     size = found.model.get_input_embeddings().num_embeddings
     if "positions" in task.columns and found.config.model_type != "posgen":
         raise ValueError(f"task {task.name!r} says itself where its tokens stand, and {found.name} can't be told")
+    if past_limit and found.limit is not None and not found.goes_past:
+        raise ValueError(f"{found.name} can't be asked past its {found.limit:,} tokens: only rotary models can")
     if task.natural:
         ids, prefix, how = list(range(task.vocab_size)), (), "own"
     else:
         ids, prefix, how = task_ids(found.name, found.tokenizer, size, task)
-    if past_limit and found.limit is not None and not found.goes_past:
-        raise ValueError(f"{found.name} can't be asked past its {found.limit:,} tokens: only rotary models can")
     pairs = () if task.natural else zip(task.vocabulary, ids, strict=True)
     symbols = {one: [i, found.tokenizer.decode([i]) if found.tokenizer else one] for one, i in pairs}
     shots = task.shots if isinstance(task, FewShot) else 0
     about = {"model": found.name, "revision": found.revision, "task": resolve_task(task.task if shots else task)}
     about |= {"prompt": prompt, "shots": shots, "limit": found.limit, "prefix": list(prefix)}
     about |= {"symbols_are": how, "symbols": symbols}
-    label = Path(found.name).resolve().name if Path(found.name).is_dir() else found.name
-    facts = task_facts(task) | {
-        "run": label,
-        "arm": label,
-        "panel": f"few-shot, {shots} examples" if shots else "",
-        "encoding": found.encoding,
-        "seed": seed,
-        "head_size": found.head_size,
-        "parameters": found.model.num_parameters(),
-        "dtype": str(found.model.dtype).removeprefix("torch."),
-        "revision": found.revision,
-        "prompt": prompt,
-        "symbols": f"{how} {hashlib.sha256(json.dumps(symbols).encode()).hexdigest()[:8]}",
-    }
-    facts["bos"] = task.bos or bool(prefix)
-    unknown = (
-        "sampler",
-        "mixer",
-        "logit_scale",
-        "out_of_range",
-        "tokens_seen",
-        "train_flops",
-        "lr",
-        "step",
-        "selected_on",
-    )
+    facts = _facts(found, task, seed, shots) | {"bos": task.bos or bool(prefix), "prompt": prompt}
+    facts["symbols"] = f"{how} {hashlib.sha256(json.dumps(symbols).encode()).hexdigest()[:8]}"
     at_once = min(EvaluationConfig.batch_tokens, max(1, LOGITS // size)) if batch_tokens is None else batch_tokens
     options = EvaluationConfig(batch_tokens=at_once)
     further = ", or ask for more than it was made for with --past-limit" if found.goes_past else ""
     model = Translated(found.model, ids, prefix).to(found.model.device)
     limit = None if past_limit else found.limit
-    asked = Asked(found.name, model, task, dict.fromkeys(unknown) | facts, seed, options, limit, len(prefix), further)
-    return asked, about
+    return Asked(found.name, model, task, facts, seed, options, limit, len(prefix), further), about
+
+
+def _facts(found: AnyModel, task, seed: int, shots: int) -> dict:
+    """What every row says about somebody else's model: None where only its maker knows."""
+    label = Path(found.name).resolve().name if Path(found.name).is_dir() else found.name
+    return (
+        dict.fromkeys(THEIR_MAKERS)
+        | task_facts(task)
+        | {
+            "run": label,
+            "arm": label,
+            "panel": f"few-shot, {shots} examples" if shots else "",
+            "encoding": found.encoding,
+            "seed": seed,
+            "head_size": found.head_size,
+            "parameters": found.model.num_parameters(),
+            "dtype": str(found.model.dtype).removeprefix("torch."),
+            "revision": found.revision,
+        }
+    )
