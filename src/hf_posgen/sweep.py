@@ -27,7 +27,7 @@ from .names import unknown
 from .run_config import RunConfig, build_run, merge, read_yaml
 from .run_tree import known
 from .sweep_point import Failure, Point
-from .sweep_select import best_rates, selection_points
+from .sweep_select import best_rates, selection_points, validation_score
 
 PANEL_KEYS = ("base", "arms", "grid", "seeds", "learning_rates", "selection_seeds")
 
@@ -182,7 +182,7 @@ def best_run(out: Path, rows: list[dict]) -> str | None:
     for run in dict.fromkeys(row["run"] for row in rows if row["fit"]):
         checks = [line for line in read_rows(out / run / "train.jsonl") if line.get("split") == "validation"]
         if checks:
-            scores[run] = max((check["token_accuracy"], -check["nll"]) for check in checks[-1:])
+            scores[run] = max(map(validation_score, checks[-1:]))
     return max(scores, key=scores.get) if scores else None
 
 

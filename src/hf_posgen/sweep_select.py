@@ -29,13 +29,19 @@ def selection_points(panels: dict[str, dict], arms_of, out: Path) -> list[Point]
     return points
 
 
+def validation_score(summary: dict) -> tuple[float, float]:
+    """What runs and rates are chosen by, more is better: token accuracy, then nats; of text (which has no exact match)
+    nats alone."""
+    return summary["token_accuracy"] if "exact_match" in summary else 0.0, -summary["nll"]
+
+
 def best_rates(points: list[Point]) -> dict[tuple[str, str], float]:
-    """{(panel, arm): rate} by the mean of the last validation over seeds: token accuracy, then nats. A rate that failed
-    for a seed counts as worst there."""
+    """{(panel, arm): rate} by the mean of the last validation over seeds. A rate that failed for a seed counts as worst
+    there."""
     scores: dict[tuple, dict[float, list]] = {}
     for point in points:
         checks = [row for row in read_rows(point.folder / "train.jsonl") if row.get("split") == "validation"]
-        last = (checks[-1]["token_accuracy"], -checks[-1]["nll"]) if checks and point.done else (0.0, float("-inf"))
+        last = validation_score(checks[-1]) if checks and point.done else (0.0, float("-inf"))
         run = point.run
         scores.setdefault((run.panel, run.arm), {}).setdefault(run.train.learning_rate, []).append(last)
 

@@ -80,6 +80,18 @@ def test_streaming_resumes_where_it_stopped(tmp_path):
     assert rows(again) == rest and len(rest) == 13 * 40 - 57
 
 
+def test_a_rank_resumes_its_own_share(tmp_path):
+    streamed = load_task("delay_copy", split="test", streaming=True, cache_dir=str(tmp_path), **SIZES)
+    for rank in range(2):
+        mine = split_dataset_by_node(streamed, rank, 2)
+        whole, iterator = rows(mine), iter(mine)
+        for _ in range(17):
+            next(iterator)
+        again = split_dataset_by_node(streamed, rank, 2)
+        again.load_state_dict(mine.state_dict())
+        assert rows(again) == whole[17:] and len(whole) > 40
+
+
 def test_each_epoch_has_its_own_order(tmp_path):
     streamed = load_task("fixed_offset", split="test", streaming=True, cache_dir=str(tmp_path), **SIZES)
     shuffled = streamed.shuffle(seed=3, buffer_size=200)

@@ -197,6 +197,7 @@ def test_cards_in_the_repository_are_up_to_date(name, request):
 def test_no_code_shadows_the_library(request):
     folder = request.config.rootpath / "datasets"
     assert not [path for path in folder.rglob("*") if path.suffix == ".py"]
+    assert not [path for path in folder.rglob("*.md") if "trust_remote_code" in path.read_text()], "nothing to trust"
     assert datasets.__version__
 
 

@@ -340,6 +340,15 @@ def test_the_best_weights_are_those_of_the_lowest_perplexity(corpus, tmp_path):
     assert validate(model, task, run)["nll"] == pytest.approx(min(checks), abs=1e-6)
 
 
+def test_rates_and_runs_are_chosen_by_nats():
+    from hf_posgen.sweep_select import validation_score
+
+    text = [{"token_accuracy": 0.4, "nll": 2.0}, {"token_accuracy": 0.3, "nll": 1.5}]
+    assert max(text, key=validation_score)["nll"] == 1.5
+    copying = [one | {"exact_match": 0.0} for one in text]
+    assert max(copying, key=validation_score)["token_accuracy"] == 0.4
+
+
 def test_past_a_learned_table(corpus, tmp_path):
     task = text(corpus, test_lengths=[16, 32])
     tree = {"task": resolve_task(task), "model": {"position_encoding": "learned", "max_position_embeddings": 16}}
