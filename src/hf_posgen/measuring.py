@@ -141,7 +141,7 @@ def validate(model, task: Task, run: RunConfig, processes=None) -> dict:
                 "nll": ("nats", "tokens_scored"),
             }
             mine = {key: float(scores[a].sum() / max(1, scores[b].sum())) for key, (a, b) in ratios.items()}
-            parts.append(mine | ({"exact_match": None} if task.natural else {}))
+            parts.append(mine | ({"exact_match": None, "perplexity": math.exp(mine["nll"])} if task.natural else {}))
     return validation_summary(_gathered(parts, processes))
 
 
@@ -155,6 +155,7 @@ def _evaluating(model):
 
 def validation_summary(rows: list[dict]) -> dict:
     """Means over the cells, and the worst cell."""
-    keys = [key for key in ("exact_match", "token_accuracy", "nll") if rows[0].get(key) is not None]
+    keys = ("exact_match", "token_accuracy", "nll", "perplexity")
+    keys = [key for key in keys if rows[0].get(key) is not None]
     out = {key: float(np.mean([row[key] for row in rows])) for key in keys}
     return out | {"worst_token_accuracy": min(row["token_accuracy"] for row in rows)}

@@ -274,6 +274,7 @@ def test_a_run_is_measured_in_perplexity(finished):
         assert sum(one["count"] for one in row["positions"]) == row["count"] * (row["length"] - 1)
     checks = [line for line in read_rows(finished / "train.jsonl") if line.get("split") == "validation"]
     assert checks[-1]["nll"] < checks[0]["nll"] and "exact_match" not in checks[0]
+    assert checks[-1]["perplexity"] == pytest.approx(math.exp(checks[-1]["nll"]))
 
 
 def test_rows_are_what_a_loop_over_windows_finds(finished):
@@ -343,9 +344,9 @@ def test_the_best_weights_are_those_of_the_lowest_perplexity(corpus, tmp_path):
 def test_rates_and_runs_are_chosen_by_nats():
     from hf_posgen.sweep_select import validation_score
 
-    text = [{"token_accuracy": 0.4, "nll": 2.0}, {"token_accuracy": 0.3, "nll": 1.5}]
+    copying = [{"token_accuracy": 0.4, "nll": 2.0}, {"token_accuracy": 0.3, "nll": 1.5}]
+    text = [one | {"perplexity": math.exp(one["nll"])} for one in copying]
     assert max(text, key=validation_score)["nll"] == 1.5
-    copying = [one | {"exact_match": 0.0} for one in text]
     assert max(copying, key=validation_score)["token_accuracy"] == 0.4
 
 
