@@ -20,7 +20,7 @@ from .attention_bias import Bias, ByDistance, Columns, Rows
 from .attention_mask import Visible
 from .attention_toeplitz import ToeplitzAttention
 
-CHUNK_ELEMENTS = 2**22  # of B × H × c × M at once: 16 MiB in float32
+CHUNK_ELEMENTS = 2**20  # of B × H × c × M at once: 4 MiB in float32
 COPIED_ELEMENTS = 2**20  # of each of q, k and v
 HALF = (torch.bfloat16, torch.float16)
 
@@ -91,7 +91,7 @@ class _Call:
         """Run `road(start, stop)` over chunks of rows; in training each is recomputed in the backward pass."""
         B, H, L, _ = self.q.shape
         rows = max(1, min(512, CHUNK_ELEMENTS // max(1, B * H * self.k.shape[2])))
-        if rows >= L:
+        if 4 * rows >= L:  # so little that it is kept sooner than computed again
             return road(0, L)
         again = torch.is_grad_enabled() and any(t.requires_grad for t in (self.q, self.k, self.v))
         run = (lambda *span: checkpoint(road, *span, use_reentrant=False)) if again else road
