@@ -41,7 +41,7 @@ class Context:
 
     def with_hidden(self, x_BLD: torch.Tensor, encoding: PositionEncoding, layer) -> tuple[Tokens, Tokens]:
         """The tokens as one layer's hooks see them: with hidden states and running sums."""
-        queries = replace(self.queries, hidden_BLD=x_BLD)
+        queries = self.queries.but(hidden_BLD=x_BLD)
         steps_BLS = encoding.increments(x_BLD)
         if steps_BLS is None:
             return queries, self.keys
@@ -54,8 +54,8 @@ class Context:
             sums_BLS = sums_BLS + before[:, -1:]
         all_BMS = sums_BLS if layer is None else layer.append("sums", sums_BLS, kept)
         if encoding.lags:
-            queries = replace(queries, lagged_BLSN=lagged(before, sums_BLS, encoding.lags, self.documents_BL))
-        return replace(queries, sums_BLS=sums_BLS), replace(self.keys, sums_BLS=all_BMS)
+            queries = queries.but(lagged_BLSN=lagged(before, sums_BLS, encoding.lags, self.documents_BL))
+        return queries.but(sums_BLS=sums_BLS), self.keys.but(sums_BLS=all_BMS)
 
 
 def running_sums(steps_BLS: torch.Tensor, documents_BL: torch.Tensor | None) -> torch.Tensor:
@@ -105,9 +105,7 @@ def build_context(
     if position_ids is None:
         position_ids = _count(real_BM, offset, L, device)
     elif not torch.compiler.is_compiling() and attention_mask is None:
-        counted = isinstance(offset, int) and bool(
-            (position_ids == torch.arange(offset, offset + L, device=device)).all()
-        )
+        counted = isinstance(offset, int) and bool((position_ids == _places(offset, L, device)).all())
     ids = position_ids.to(device=device, dtype=torch.long)
     packed = None if counted or L == 1 else documents(ids, real_BL)
     if packed is not None and cache is not None:
@@ -142,7 +140,7 @@ def _read_mask(mask, offset, L: int, slots: int, device):
     """(real_BM, given_B1LM, real_BL) from a (B, M) mask of real tokens, or a prepared (B, 1, L, M) one."""
     if mask is None:
         return None, None, None
-    where = torch.arange(L, device=device) + offset
+    where = _places(offset, L, device)
     if mask.ndim == 4:
         given = mask if mask.dtype == torch.bool else mask == 0
         given = given[..., :slots]
@@ -156,9 +154,16 @@ def _read_mask(mask, offset, L: int, slots: int, device):
     return real, None, real[:, where]
 
 
+def _places(offset, L: int, device) -> torch.Tensor:
+    """(L,): the slots of the new tokens."""
+    if isinstance(offset, int):
+        return torch.arange(offset, offset + L, device=device)
+    return torch.arange(L, device=device) + offset
+
+
 def _count(real_BM: torch.Tensor | None, offset, L: int, device) -> torch.Tensor:
     """Each new token's index among the real tokens of its row; padding on the left counts as 0."""
-    where = torch.arange(L, device=device) + offset
+    where = _places(offset, L, device)
     return where[None] if real_BM is None else (real_BM.long().cumsum(-1)[:, where] - 1).clamp(min=0)
 
 
@@ -173,7 +178,7 @@ def _cached_keys(queries: Tokens, cache, offset) -> Tokens:
     if not hasattr(layer, "sequential") or offset == 0:
         layer.sequential = True
     layer.sequential = layer.sequential and queries.sequential
-    return replace(queries, positions_BL=positions, index_BL=positions, sequential=layer.sequential)
+    return queries.but(positions_BL=positions, index_BL=positions, sequential=layer.sequential)
 
 
 def _with_lengths(queries: Tokens, keys: Tokens, packed, real_BM, offset, slots: int) -> tuple[Tokens, Tokens]:
@@ -183,5 +188,5 @@ def _with_lengths(queries: Tokens, keys: Tokens, packed, real_BM, offset, slots:
     lengths = document_lengths(keys.positions_BL, packed, real)
     of = lambda tokens: lengths.expand(-1, tokens.positions_BL.shape[1])  # noqa: E731
     if packed is not None:  # no cache: queries and keys are the same tokens
-        return replace(queries, lengths_BL=lengths), replace(keys, lengths_BL=lengths)
-    return replace(queries, lengths_BL=of(queries)), replace(keys, lengths_BL=of(keys))
+        return queries.but(lengths_BL=lengths), keys.but(lengths_BL=lengths)
+    return queries.but(lengths_BL=of(queries)), keys.but(lengths_BL=of(keys))

@@ -23,7 +23,7 @@ class SoftmaxAttention(nn.Module):
     def __init__(self, config, layer_idx: int, encoding_spec: dict | None):
         super().__init__()
         self.config, self.layer_idx = config, layer_idx
-        self.scaling = config.head_dim**-0.5
+        self.head_dim, self.scaling = config.head_dim, config.head_dim**-0.5  # a config's attributes are slow to read
         width = config.num_attention_heads * config.head_dim
         kv_width = config.num_key_value_heads * config.head_dim
         self.q_proj = nn.Linear(config.hidden_size, width, bias=config.attention_bias)
@@ -46,7 +46,8 @@ class SoftmaxAttention(nn.Module):
         if layer is not None:
             k, v = cache.update(k, v, self.layer_idx)
         visible = context.visible
-        if context.asked and self.config._attn_implementation != "flex_attention":
+        implementation = self.config._attn_implementation
+        if context.asked and implementation != "flex_attention":
             first = visible.length - context.asked
             queries, hidden_states = queries.rows(first, visible.length), hidden_states[:, first:]
             visible = replace(visible, length=context.asked, offset=visible.offset + first)
@@ -63,10 +64,10 @@ class SoftmaxAttention(nn.Module):
             scale=self.scaling,
             logit_scale=self.logit_scale,
             dropout=self.config.attention_dropout if self.training else 0.0,
-            implementation=self.config._attn_implementation,
+            implementation=implementation,
         )
         out = encoding.output(out, queries, *tables).transpose(1, 2).flatten(2)
         return self.o_proj(out), weights
 
     def _heads(self, x_BLE):
-        return x_BLE.unflatten(-1, (-1, self.config.head_dim)).transpose(1, 2)
+        return x_BLE.view(*x_BLE.shape[:2], -1, self.head_dim).transpose(1, 2)

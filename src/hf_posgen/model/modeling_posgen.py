@@ -33,6 +33,10 @@ def _norm(config: PosGenConfig) -> nn.Module:
     return nn.Identity() if config.norm == "none" else kinds[config.norm](config.hidden_size, eps=config.norm_eps)
 
 
+def _dropout(config: PosGenConfig) -> nn.Module:
+    return nn.Dropout(config.hidden_dropout) if config.hidden_dropout else nn.Identity()
+
+
 class PosGenMLP(nn.Module):
     """Plain: down(act(up(x))); gated: down(act(gate(x)) · up(x))."""
 
@@ -60,7 +64,7 @@ class PosGenDecoderLayer(GradientCheckpointingLayer):
         self.input_layernorm = _norm(config)
         self.mlp = None if config.mlp == "none" else PosGenMLP(config)
         self.post_attention_layernorm = None if config.mlp == "none" else _norm(config)
-        self.dropout = nn.Dropout(config.hidden_dropout)
+        self.dropout = _dropout(config)
 
     def forward(self, hidden_states, *tables, context, encoding=None, cache=None):
         mixed, _ = self.self_attn(
@@ -128,7 +132,7 @@ class PosGenModel(PosGenPreTrainedModel):
         specs = [None] * config.num_hidden_layers if shared else config.per_layer("position_encoding")
         self.layers = nn.ModuleList(PosGenDecoderLayer(config, i, specs[i]) for i in range(config.num_hidden_layers))
         self.norm = _norm(config)
-        self.dropout = nn.Dropout(config.hidden_dropout)
+        self.dropout = _dropout(config)
         self.sampler = build_sampler(config.position_sampler, config)
         self.samples = config.position_sampler["name"] != "sequential"
         self.sample_in_evaluation = False
@@ -166,7 +170,7 @@ class PosGenModel(PosGenPreTrainedModel):
         if use_cache and cache is None and positions is None and not sampling:
             cache = DynamicCache(config=self.config)
         if cache is not None:
-            cache = adopt(cache, self.config.layer_types)
+            cache = adopt(cache, self.config)
         context = build_context(
             inputs_embeds,
             attention_mask,

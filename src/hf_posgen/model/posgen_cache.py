@@ -183,14 +183,14 @@ def recall(cache: Cache, inputs_embeds_BLD: torch.Tensor) -> torch.Tensor:
 OURS = {DynamicLayer: PosGenDynamicLayer, StaticLayer: PosGenStaticLayer, LinearAttentionLayer: PosGenStateLayer}
 
 
-def adopt(cache: Cache, layer_types: list[str]) -> Cache:
+def adopt(cache: Cache, config) -> Cache:
     """Make every layer of a cache one of ours, in place, keeping what it holds.
 
     `ValueError` for kinds of cache that can't carry positions and states (quantized, sliding).
     """
     if cache.layer_class_to_replicate is not None:
         cache.layers = [_ours(layer, type(layer)) for layer in cache.layers]
-        for layer_type in layer_types[len(cache.layers) :]:
+        for layer_type in config.layer_types[len(cache.layers) :]:
             cache.layers.append(PosGenDynamicLayer() if layer_type == "full_attention" else PosGenStateLayer())
         cache.layer_class_to_replicate = None
     elif not all(isinstance(layer, tuple(OURS.values())) for layer in cache.layers):

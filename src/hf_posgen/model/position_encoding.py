@@ -4,7 +4,7 @@ Shape suffixes, here and in all files beside this one: B rows of the batch, L qu
 cache and the new ones), H heads, K size of a head, D hidden size, C columns, S running sums.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import nn
@@ -48,15 +48,22 @@ class Tokens:
     vectors_BHLK: torch.Tensor | None = None
     dtype: torch.dtype = torch.float32
 
+    def but(self, **changes) -> "Tokens":
+        """`dataclasses.replace` for every layer of every decoded token: without building the object anew, in a tenth of the
+        time."""
+        other = object.__new__(Tokens)
+        other.__dict__.update(self.__dict__, **changes)
+        return other
+
     def holding(self, vectors_BHLK: torch.Tensor) -> "Tokens":
         """These tokens with their queries or keys, as `bias` may see them."""
-        return replace(self, vectors_BHLK=vectors_BHLK)
+        return self.but(vectors_BHLK=vectors_BHLK)
 
     def rows(self, start: int, stop: int) -> "Tokens":
         """The tokens start..stop-1 of each row."""
         fields = ("positions_BL", "index_BL", "lengths_BL", "hidden_BLD", "sums_BLS", "lagged_BLSN")
         parts = {name: getattr(self, name) for name in fields}
-        return replace(self, **{name: part[:, start:stop] for name, part in parts.items() if part is not None})
+        return self.but(**{name: part[:, start:stop] for name, part in parts.items() if part is not None})
 
 
 class PositionEncoding(nn.Module):
