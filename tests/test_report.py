@@ -179,6 +179,12 @@ def test_a_task_whose_axes_are_tied_shows_what_it_was_asked():
     assert "new lengths and distances at once" in text and "first pasted token" in text
 
 
+def test_the_longest_trained_length_counts_where_it_was_not_asked():
+    some = [row for row in study1(1) if row["length"] in (4, 8, 48)]
+    assert trained_range(frame(some), "length") == (4, 16)
+    assert trained_range(frame([row for row in some if row["length"] == 48]), "length") == (16, 16)
+
+
 def test_many_arms_wrap(tmp_path):
     rows = study2(1, arms=tuple(STYLES)[:14], distances=range(2, 12))
     text = summary_tables(rows)

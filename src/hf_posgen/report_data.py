@@ -107,14 +107,14 @@ def fits(table: pd.DataFrame) -> dict[str, tuple[int, int]]:
 
 
 def trained_range(table: pd.DataFrame, axis: str) -> tuple[float, float]:
-    """The trained lengths or distances, as the runs say or else read off the rows in distribution; NaN if unknown."""
+    """The trained lengths or distances, as the runs say or else read off the rows in distribution; NaN if unknown. The
+    longest trained length counts even where it wasn't asked."""
     if axis == "distance" and not math.isnan(low := table["nearest_trained"].min()):
         return float(low), float(table["farthest_trained"].max())
     seen = table.loc[table["split"].isin(IN_DISTRIBUTION), axis].dropna()
-    if len(seen):
-        return float(seen.min()), float(seen.max())
-    longest = table["train_length"].max() if axis == "length" and "train_length" in table else math.nan
-    return float(longest), float(longest)
+    ends = [float(seen.min()), float(seen.max())] if len(seen) else []
+    ends += [float(table["train_length"].max())] if axis == "length" and "train_length" in table else []
+    return (min(ends), max(ends)) if ends else (math.nan, math.nan)
 
 
 def trained_ranges(table: pd.DataFrame, axis: str) -> list[tuple[float, float]]:
