@@ -4,8 +4,8 @@
 
 Tokens are those of whole sequences (`examples`, with its labels, from blocks not drawn before); seconds are of CPU time.
 The loop draws the same sequences token by token with `random`; tasks without one have no entry. No package that generates
-such tasks could be installed for a comparison (zoology is on no registry). `--step`: the share of a training step of the
-quickstart's two models that goes into drawing its batch.
+such tasks could be installed for a comparison: zoology, mad-lab and randomized_positional_encodings are repositories, on no
+registry. `--step`: the share of a training step of the quickstart's two models that goes into drawing its batch.
 """
 
 import argparse
