@@ -162,6 +162,28 @@ def test_hover_and_sort_on_a_phone_in_the_dark(text, tmp_path):
 
 
 @pytest.mark.browser
+def test_full_and_selective_copies_are_two_panels(tmp_path):
+    rows = [row | {"kind": "full"} for row in study2(1)]
+    rows += [row | {"kind": "selective"} for row in study2(1, unfit=("none",))]
+    found = browse(
+        page([describe(panel) for panel in panels(frame(rows))], "C and S"),
+        """
+        const names = [...byId("panel").options].map((one) => one.textContent), full = byId("arms").textContent;
+        pick("panel", "1");
+        const caption = document.querySelector("#maps svg"), words = [...caption.querySelectorAll("text")].pop();
+        const inside = words.getBoundingClientRect().right <= caption.getBoundingClientRect().right;
+        return { names, full, selective: byId("arms").textContent, inside };
+        """,
+        tmp_path,
+        phone=True,
+    )
+    assert found["errors"] == []
+    assert found["names"] == ["Study 2, delay copy, full", "Study 2, delay copy, selective"]
+    assert "did not fit" in found["selective"] and "did not fit" not in found["full"]
+    assert found["inside"], "the words under a map are not cut"
+
+
+@pytest.mark.browser
 def test_an_error_in_the_page_would_be_seen(text, tmp_path):
     broken = text.replace("openPanel(0);", "openPanel(7);", 1)
     assert browse(broken, "return {};", tmp_path)["errors"]

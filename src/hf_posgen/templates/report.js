@@ -230,7 +230,7 @@ function map(mine, lengths, distances, width, p) {
   const everyL = Math.ceil((lengths.length * 30) / (width - left)), everyD = Math.ceil((distances.length * 14) / (tall * distances.length));
   lengths.forEach((v, i) => i % everyL || svg.append(element("text", { x: X(i) + w / 2, y: height - 18, "text-anchor": "middle" }, String(v))));
   distances.forEach((v, j) => j % everyD || svg.append(element("text", { x: left - 5, y: Y(j) + tall / 2 + 4, "text-anchor": "end" }, String(v))));
-  svg.append(element("text", { x: left, y: height - 4 }, "→ length, ↑ distance"));
+  svg.append(element("text", { x: 0, y: height - 4 }, "→ length, ↑ distance"));
   const caption = element("figcaption", { class: `arm${fit ? "" : " unfit"}`, style: `--c:${arm.colour};--d:${arm.dark}` }, fit ? arm.name : `${arm.name} (did not fit)`);
   return element("figure", { "data-arm": arm.name }, caption, svg);
 }
