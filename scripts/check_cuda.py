@@ -4,10 +4,12 @@ First parity against float64 eager on the same device: fused attention with colu
 (forward and gradient), float32 and bfloat16, padded rows. Then the table of `benchmark_attention` in CUDA events.
 """
 
+import argparse
 import sys
 
 import pandas as pd
 import torch
+from benchmark_attention import DENSE, OURS, attention
 
 sys.path.insert(0, str(__import__("pathlib").Path(__file__).parent.parent))
 
@@ -44,6 +46,39 @@ def parity(name: str, road: str, dtype: torch.dtype) -> dict:
     return {"encoding": name, "road": road, "dtype": str(dtype)[6:], "logits": errors[0], "gradient": errors[1]}
 
 
+def timing(name: str, length: int, train: bool, device: str = "cuda") -> dict:
+    """Milliseconds of one pass, the median of five after two, and the peak of what torch allocates."""
+    options = argparse.Namespace(heads=8, size=64)
+    with torch.device(device), torch.set_grad_enabled(train):
+        run = attention(name, torch.randn(1, length, 512), options, train)
+        times = []
+        torch.cuda.reset_peak_memory_stats()
+        for _ in range(7):
+            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            start.record()
+            out = run()
+            if train:
+                out.sum().backward()
+            end.record()
+            torch.cuda.synchronize()
+            times.append(start.elapsed_time(end))
+        peak = torch.cuda.max_memory_allocated() / 2**20
+    return {"attention": name, "length": length, "train": train, "ms": sorted(times[2:])[2], "MiB": round(peak)}
+
+
+def timings() -> list[dict]:
+    rows = []
+    for train, lengths in ((False, (1024, 4096, 16384, 65536)), (True, (1024, 4096))):
+        for length in lengths:
+            for name in ["none", *OURS, *(DENSE if length <= 4096 else [])]:
+                try:
+                    rows.append(timing(name, length, train))
+                except Exception as error:
+                    rows.append({"attention": name, "length": length, "train": train, "error": str(error)[:80]})
+                torch.cuda.empty_cache()
+    return rows
+
+
 def main() -> None:
     if not torch.cuda.is_available():
         print("no CUDA device: nothing checked")
@@ -61,6 +96,7 @@ def main() -> None:
                         {"encoding": facts["encoding"], "road": road, "dtype": str(dtype)[6:], "error": str(error)[:80]}
                     )
     print(pd.DataFrame(rows).to_markdown(index=False))
+    print(pd.DataFrame(timings()).to_markdown(index=False))
 
 
 if __name__ == "__main__":
