@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from hf_posgen.analysis import carrier_kernel
-from hf_posgen.analysis.kernel import frequency_parts, pair_kernels, rank_one_share
+from hf_posgen.analysis.kernel import frequency_parts, mean_kernel, pair_kernels, rank_one_share
 from hf_posgen.analysis.subject import NotApplicable
 from tests.analysis.by_hand import carrier_solution, clipped_solution, subject
 
@@ -40,6 +40,17 @@ def test_the_frequency_parts_sum_to_the_kernel():
     theta, parts = frequency_parts(made.model, 16)
     waves = torch.exp(1j * theta[:, None] * torch.arange(20))
     torch.testing.assert_close((parts @ waves).real.float(), pair_kernels(made.model, 16, 19), atol=1e-4, rtol=1e-4)
+
+
+def test_the_mean_kernel_counts_the_pairs_that_occur():
+    """A query meets itself at offset 0 and no other token there: what its logit would be with another says nothing."""
+    kernels = torch.randn(2, 5, 5, 7, generator=torch.Generator().manual_seed(0))
+    mean = mean_kernel(kernels)
+    for head in range(2):
+        for offset in range(7):
+            pairs = [(c, d) for c in range(5) for d in range(5) if offset > 0 or c == d]
+            expected = sum(float(kernels[head, c, d, offset]) for c, d in pairs) / len(pairs)
+            assert float(mean[head, offset]) == pytest.approx(expected, abs=1e-6)
 
 
 def test_rank_one_share_of_known_matrices():

@@ -13,10 +13,25 @@ def test_a_learned_table_could_extrapolate():
     assert min(accuracy.values()) == 1.0
 
 
-def test_the_preset_builds_and_has_ten_seeds_of_each_arm():
+def test_the_preset_builds_and_has_ten_seeds_of_each_arm_that_is_judged():
     tree = read_sweep("study1")
-    runs = points(tree)
-    assert len(runs) == 10 * sum(len(part["arms"]) for part in tree["panels"].values())
+    seeds = {name: 3 if name == "anchor" else 10 for name in tree["panels"]}
+    assert len(points(tree)) == sum(seeds[name] * len(part["arms"]) for name, part in tree["panels"].items())
+
+
+def test_full_sequence_runs_are_judged_on_their_last_position(tmp_path):
+    tree = read_sweep("study1")
+    tree["panels"] = study1.part_of(tree["panels"], 1, ["multilayer"], ["rope"])
+    base = tree["panels"]["multilayer"]["base"]
+    base["train"] |= {"steps": 2, "batch_size": 4}
+    base["evaluation"]["count"] = 8
+    rows = study1.trained(tree, tmp_path, 1, True)
+    last = study1.asked_at_the_end(rows, tmp_path)
+    assert len(last) == len([row for row in rows if row["split"] != "validation"])
+    assert {(row["panel"], row["arm"], row["fit"]) for row in last} == {("multilayer", "rope", False)}
+    wide = [row for row in last if row["length"] == 48]
+    assert [row["count"] for row in wide] == [8] and wide[0]["exact_match"] in [n / 8 for n in range(9)]
+    assert [row["exact_match"] for row in rows if row["length"] == 48][0] not in [n / 8 for n in range(1, 9)]
 
 
 def test_a_part_of_the_study():

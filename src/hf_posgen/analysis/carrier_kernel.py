@@ -1,12 +1,12 @@
 """The carrier kernel (Singh, Mishra, Raut 2026, arXiv 2607.18759; every formula here is *reconstructed*).
 
-κ_{c,c'}(δ) is the logit of a key with token c' standing δ before a query with token c; κ(δ) its mean over pairs of data
-symbols. The claim: training leaves one kernel for all pairs (low rank), whose frequencies are in phase at the asked
-offset k (φ_f ≈ θ_f k), so that it peaks there at any length.
+κ_{c,c'}(δ) is the logit of a key with token c' standing δ before a query with token c; κ(δ) its mean over the pairs of data
+symbols that occur (at δ = 0 a query meets its own token alone). The claim: training leaves one kernel for all pairs (low
+rank), whose frequencies are in phase at the asked offset k (φ_f ≈ θ_f k), so that it peaks there at any length.
 
 - peak: argmax κ over the trained offsets; margin: κ(peak) less the runner-up; margin_at_offset: κ(k) less the best other.
-- rank_one: share of the squared singular values of the matrix pairs × trained offsets that the first holds, each kernel
-  centred over the offsets (raw: not centred). `untrained` gives the same of the model at its start.
+- rank_one: share of the squared singular values of the matrix pairs × trained offsets (from 1 on) that the first holds,
+  each kernel centred over the offsets (raw: not centred). `untrained` gives the same of the model at its start.
 - alias: the largest κ beyond the trained offsets; alias_gap: κ(k) less it. Below 0, a far key beats the right one.
 - alignment: Σ_f A_f cos(φ_f - θ_f k) / Σ_f A_f with the mean kernel's amplitudes A_f and phases φ_f (rotary encodings):
   1 where all are in phase at k.
@@ -20,7 +20,7 @@ Layers above the first see contexts, not tokens: for them `mean_logits` gives th
 import numpy as np
 import torch
 
-from .kernel import frequency_parts, mean_logits, pair_kernels, rank_one_share
+from .kernel import frequency_parts, mean_kernel, mean_logits, pair_kernels, rank_one_share
 from .subject import Subject, per_head, plain
 
 
@@ -46,16 +46,17 @@ def kernel_facts(subject: Subject, model) -> list[dict]:
     symbols, seen, k = subject.require_symbols(), subject.train_length, subject.offset
     near = pair_kernels(model, symbols, seen - 1)
     far = pair_kernels(model, symbols, subject.longest - 1)
-    mean, long = near.mean((1, 2)), far.mean((1, 2))
-    top = mean.topk(2).values
+    mean, long = mean_kernel(near), mean_kernel(far)
+    top, spread = mean.topk(2).values, far.flatten(1, 2).std(1)
+    spread[..., 0] = far[..., 0].diagonal(dim1=1, dim2=2).std(-1)
     facts = {
         "peak": mean.argmax(-1),
         "margin": top[:, 0] - top[:, 1],
-        "rank_one": rank_one_share(near, centred=True),
-        "rank_one_raw": rank_one_share(near, centred=False),
+        "rank_one": rank_one_share(near[..., 1:], centred=True),
+        "rank_one_raw": rank_one_share(near[..., 1:], centred=False),
         "shift_error": (near - far[..., :seen]).abs().amax((1, 2, 3)) / near.abs().amax((1, 2, 3)).clamp(min=1e-12),
         "kernel": long,
-        "spread": far.flatten(1, 2).std(1),
+        "spread": spread,
         "trained_kernel": mean,
     }
     if subject.longest > seen:

@@ -13,7 +13,7 @@ values, output projection and head: `c_alone` puts α(L) from the frozen c on th
 import numpy as np
 import torch
 
-from .kernel import pair_kernels
+from .kernel import mean_kernel, pair_kernels
 from .subject import NotApplicable, Subject, plain
 
 PREDICTIONS = ("measured", "full_kernel", "mean_kernel", "c_alone")
@@ -81,10 +81,11 @@ def _mass_on_target(subject: Subject, length: int, count: int) -> float:
 def _accuracies(subject: Subject, length: int, alpha: float, count: int) -> dict[str, float]:
     """Of the model and of the three predictions, on the same sequences."""
     k = subject.offset
-    kernel = pair_kernels(subject.model, subject.require_symbols(), length - 1)[0]
+    kernels = pair_kernels(subject.model, subject.require_symbols(), length - 1)
+    kernel = kernels[0]
     even = torch.full((length,), (1 - alpha) / max(1, length - 1))
     even[length - 1 - k] = alpha
-    mean = kernel.mean((0, 1)).flip(-1).softmax(-1)
+    mean = mean_kernel(kernels)[0].flip(-1).softmax(-1)
     right = dict.fromkeys(PREDICTIONS, 0)
     for tokens, answers in subject.batches(length, count):
         view = subject.view_of(tokens)

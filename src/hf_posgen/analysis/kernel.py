@@ -75,6 +75,13 @@ def pair_kernels(model, symbols: int, position: int) -> torch.Tensor:
     return kernel.flip(-1)
 
 
+def mean_kernel(kernels: torch.Tensor) -> torch.Tensor:
+    """κ(δ), (H, δ): the mean of (H, V, V, δ) over the pairs that occur. At δ = 0 a query meets itself, so there c = c'."""
+    mean = kernels.mean((1, 2))
+    mean[..., 0] = kernels[..., 0].diagonal(dim1=1, dim2=2).mean(-1)
+    return mean
+
+
 def _last_bias(view: AttentionView) -> torch.Tensor:
     """(V or 1, H or 1, M): of the last query, whose token is its row's."""
     last = slice(view.length - 1, view.length)

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from ..model.encodings_absolute import inverse_frequencies
-from .kernel import pair_kernels
+from .kernel import mean_kernel, pair_kernels
 from .subject import NotApplicable, Subject, plain, rotary
 
 CUTOFFS = (1e-14, 1e-10, 1e-6, 1e-3, 1e-2)
@@ -50,7 +50,7 @@ def measure(subject: Subject) -> dict:
 def learned_kernel(subject: Subject, longest: int) -> torch.Tensor | None:
     """The first layer's mean κ(δ), heads averaged; None where it has none."""
     try:
-        return pair_kernels(subject.model, subject.require_symbols(), longest - 1).mean((0, 1, 2)).double()
+        return mean_kernel(pair_kernels(subject.model, subject.require_symbols(), longest - 1)).mean(0).double()
     except NotApplicable:
         return None
 

@@ -1,5 +1,6 @@
 """Study 1, from training to verdicts: `reproduce(out)`. Called again it goes on where it stopped."""
 
+import itertools
 import json
 import multiprocessing
 import os
@@ -12,10 +13,12 @@ from tqdm.auto import tqdm
 
 from ..analysis import ANALYSES, analyze
 from ..files import write_text
+from ..run_config import read_yaml
 from ..sweep import read_sweep
 from .evidence import Run, Verdict, collect, of, summary
 from .outcome import cell, markdown, part_of, trained
 from .study1_claims import judge
+from .study2_asked import ask_again
 
 # What each panel's runs are analysed for; the first seed of every arm is analysed for everything, with figures.
 NEEDED = {
@@ -42,12 +45,25 @@ def reproduce(
     """
     out, tree = Path(out), read_sweep("study1")
     tree["panels"] = part_of(tree["panels"], seeds, panels, arms)
-    rows = trained(tree, out, workers, quiet)
+    rows = asked_at_the_end(trained(tree, out, workers, quiet), out)
     _analyze_all(collect(rows, out), workers or os.cpu_count() or 1, quiet)
     runs = collect(rows, out)
     verdicts = judge(runs)
     write_outcome(out, runs, verdicts)
     return verdicts
+
+
+def asked_at_the_end(rows: list[dict], out: Path) -> list[dict]:
+    """Rows of what the last position answers, for runs trained and measured at every position too: of a longer sequence's
+    positions many lie inside the trained range, and their mean says little about those beyond."""
+    found = []
+    for run, mine in itertools.groupby(rows, lambda row: row["run"]):
+        mine = list(mine)
+        if read_yaml(out / run / "run.yaml")["task"].get("query") == "every":
+            last = ask_again(out / run, "last", {"query": "last"})
+            mine = [row | {key: mine[0][key] for key in ("panel", "arm", "fit")} for row in last]
+        found += mine
+    return found
 
 
 def wanted(run: Run) -> tuple[str, ...]:

@@ -228,7 +228,8 @@ def multilayer(runs: list[Run]) -> Verdict:
     return Verdict(
         "1.6",
         "All of it transfers to a multi-layer, multi-head model on a full-sequence task.",
-        "as 1.1 with two layers of two heads, norm and MLP, every position asked; learned fitted too",
+        "as 1.1, trained on every position and judged on the last, two layers of two heads with norm and MLP; learned "
+        "fitted too",
         verdict,
         why,
         accuracies(runs, [("multilayer", "rope"), ("multilayer", "learned")]),
