@@ -9,12 +9,17 @@ import matplotlib.pyplot as plt
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 
 
-def panels(count: int, width: float = 4.4, height: float = 3.4):
-    """A figure with axes side by side."""
-    figure, row = plt.subplots(1, count, figsize=(width * count, height), squeeze=False, layout="constrained")
-    for ax in row[0]:
+def panels(count: int, width: float = 4.4, height: float = 3.4, columns: int | None = None):
+    """A figure with axes side by side, in rows of `columns`; each of them `width` x `height` inches."""
+    columns = min(count, columns or count)
+    rows = -(-count // columns)
+    size = (width * columns, height * rows)
+    figure, grid = plt.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained")
+    for ax in grid.flat[:count]:
         ax.grid(alpha=0.25, lw=0.5)
-    return figure, row[0]
+    for ax in grid.flat[count:]:
+        ax.remove()
+    return figure, grid.flat[:count]
 
 
 def mark(ax, train_length: int, offset: int | None = None) -> None:

@@ -9,13 +9,15 @@ interpolant still picks k there.
 Grids: "geometric" (base of the model's rotary encoding, or 10000), "linear" (1/F ... F/F radians per token, the rotary
 option of that name) and "full_band" (linear to π, all that whole offsets can tell apart). On the first two the trained
 offsets see a band too narrow, and the exact interpolant's norm is enormous; on the third it extrapolates until its
-period 2F. With each goes the correlation of the learned kernel κ (centred) inside and beyond the trained offsets.
+period 2F. With each goes the correlation of the learned kernel κ (centred) inside and beyond the trained offsets; without
+softmax κ and -κ are one map (the values carry the sign), and κ is taken with κ(k) > 0.
 """
 
 import numpy as np
 import torch
 
 from ..model.encodings_absolute import inverse_frequencies
+from ..model.mixer_linear import LinearAttention
 from .kernel import mean_kernel, pair_kernels
 from .subject import NotApplicable, Subject, plain, rotary
 
@@ -29,6 +31,8 @@ def measure(subject: Subject) -> dict:
     layer = subject.model.model.layers[0].self_attn
     encoding = rotary(getattr(layer, "position_encoding", None) or subject.model.model.position_encoding)
     learned = learned_kernel(subject, longest)
+    if learned is not None and isinstance(layer, LinearAttention) and learned[k] < 0:
+        learned = -learned
     pairs = subject.model.config.head_dim // 2
     grids = {
         "geometric": inverse_frequencies(2 * pairs, getattr(encoding, "base", 10000.0)),
@@ -43,7 +47,10 @@ def measure(subject: Subject) -> dict:
     }
     out["grids"] = {name: _grid(frequencies, k, seen, longest, learned) for name, frequencies in grids.items()}
     if encoding is not None:
-        out["grids"]["own"] = _grid(encoding.frequencies(), k, seen, longest, learned)
+        own = encoding.frequencies()
+        out["grids"]["own"] = _grid(own, k, seen, longest, learned)
+        alike = [name for name, grid in grids.items() if grid.shape == own.shape and torch.allclose(grid, own)]
+        out["own_grid"] = alike[0] if alike else "own"
     return out
 
 
@@ -109,21 +116,22 @@ def correlation(a: torch.Tensor, b: torch.Tensor) -> float | None:
 
 
 def figure(result: dict):
-    """The interpolants of each grid, beside the learned kernel, scaled to 1 at k."""
+    """The interpolants of each grid, scaled to 1 at k; the learned kernel on the model's own."""
     from .drawing import mark, panels
 
-    fig, axes = panels(3, width=5)
+    own = result.get("own_grid", "own")
+    shown = {name: grid for name, grid in result["grids"].items() if name != "own" or own == "own"}
+    fig, axes = panels(len(shown), width=5)
     k = result["offset"]
-    for ax, (name, grid) in zip(axes, result["grids"].items(), strict=False):
+    for ax, (name, grid) in zip(axes, shown.items(), strict=True):
         for entry in (grid["by_cutoff"][0], grid["by_cutoff"][3]):
             curve = np.array(entry["kernel"])
             label = f"cutoff {entry['cutoff']:.0e}: norm {entry['norm']:.1e}, residual {entry['residual']:.1e}"
             ax.plot(np.clip(curve / curve[k], -3, 3), lw=1, label=label)
-        if result["learned"] is not None:
+        if result["learned"] is not None and name == own:
             learned = np.array(result["learned"])[:SHOWN]
-            ax.plot(
-                (learned / np.abs(learned[: result["train_length"]]).max()), color="black", lw=1.2, label="learned κ"
-            )
+            learned = learned / np.abs(learned[: result["train_length"]]).max()
+            ax.plot(learned, color="black", lw=1.2, label="learned κ, on this grid")
         mark(ax, result["train_length"], k)
         ax.set(title=f"{name} frequencies", xlabel="offset δ (tokens)", ylabel="kernel, 1 at k (cut at ±3)")
         ax.set_xscale("symlog", linthresh=16)

@@ -40,7 +40,7 @@ def figures(runs: list[Run], out: Path) -> list[Path]:
 def curves(runs: list[Run]):
     """Accuracy against length, one axes per panel; arms that did not fit are dotted and grey."""
     names = list(dict.fromkeys(run.panel for run in runs))
-    fig, axes = panels(len(names), width=4, height=3.6)
+    fig, axes = panels(len(names), width=3.6, height=3.9, columns=4)
     for ax, panel in zip(axes, names, strict=True):
         arms = list(dict.fromkeys(run.arm for run in runs if run.panel == panel))
         for i, arm in enumerate(arms):
@@ -61,7 +61,7 @@ def curves(runs: list[Run]):
         )
         lengths_axis(ax, 16)
         ax.set(ylim=(-0.02, 1.04), ylabel="accuracy", title=panel)
-        ax.legend(fontsize=5.5, frameon=False)
+        ax.legend(fontsize=6.5, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2)
     return fig
 
 
