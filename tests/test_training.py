@@ -199,6 +199,14 @@ def test_quiet_where_there_is_no_terminal(tmp_path, capfd):
     assert "step" not in printed.err and printed.out == ""
 
 
+def test_a_tracker_that_is_not_there_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr("hf_posgen.training_log.get_available_trackers", lambda: ["tensorboard"])
+    for name, message in (("wandb", "'wandb', which is not installed: pip install wandb"), ("wnadb", "allowed: auto")):
+        with pytest.raises(ValueError, match=message):
+            train(small_run(train={"trackers": [name]}), tmp_path / "run", quiet=True)
+    assert not (tmp_path / "run").exists()
+
+
 def test_trackio_without_network(tmp_path, monkeypatch):
     trackio_utils = pytest.importorskip("trackio.utils", reason="trackio is in the extra `tracking`")
     monkeypatch.setattr(trackio_utils, "TRACKIO_DIR", tmp_path / "trackio")

@@ -11,18 +11,27 @@ from pathlib import Path
 
 import torch
 from accelerate import Accelerator
+from accelerate.tracking import LOGGER_TYPE_TO_CLASS, get_available_trackers
 from tqdm.auto import tqdm
 
 from .files import write_rows
 from .run_config import RunConfig, to_tree
+from .run_schema import choose
 from .training_state import Progress
 
 
 def tracker_names(run: RunConfig, quiet: bool | None) -> list[str]:
-    """Trackers by name; "auto" is trackio where it is installed (it works offline), and nothing in quiet runs."""
+    """Trackers by name; "auto" is trackio where it is installed (it works offline), and nothing in quiet runs. Raises
+    `ValueError` for one that accelerate doesn't know, or that isn't installed (accelerate would log to none)."""
     names = [name for name in run.train.trackers if name != "auto"]
     if "auto" in run.train.trackers and not quiet and importlib.util.find_spec("trackio"):
         names.append("trackio")
+    if names:
+        installed = [str(kind) for kind in get_available_trackers()]
+        for name in names:
+            choose("train.trackers", name, ("auto", *LOGGER_TYPE_TO_CLASS))
+            if name not in installed:
+                raise ValueError(f"train.trackers names {name!r}, which is not installed: pip install {name}")
     return names
 
 
