@@ -10,7 +10,7 @@ from ..files import write_text
 from ..sweep import presets, read_sweep
 from .evidence import Verdict, of, summary
 from .outcome import markdown, part_of, trained
-from .streams import TOKENS, StreamRun, streams
+from .streams import FIRST, TOKENS, StreamRun, streams
 from .study2_asked import best_again, other_kind
 from .study2_claims import judge
 
@@ -76,16 +76,16 @@ def table(runs: list[StreamRun]) -> str:
     lines = []
     for panel, arm in dict.fromkeys((run.panel, run.arm) for run in runs):
         every, fitted = of(runs, panel, arm, fitted=False), of(runs, panel, arm)
-        mine = [run.far() for run in fitted]
+        tokens, first = ([run.far(metric) for run in fitted] for metric in (TOKENS, FIRST))
         line = {
             "panel": panel,
             "arm": arm,
             "parameters": f"{every[0].parameters:,}",
             "fit": f"{len(fitted)} of {len(every)}",
             "first beyond": _sum(run.beyond for run in fitted),
-            "P": "" if not mine else mine[0].invalid or _sum(one.ratio for one in mine),
-            "W": _sum(one.won for one in mine),
-            "tokens": _sum(run.far(TOKENS).total for run in fitted),
+            "W": _sum(one.won for one in first),
+            "tokens": _sum(one.total for one in tokens),
+            "P": next((one.invalid for one in tokens if one.invalid), "") or _sum(one.ratio for one in tokens),
         }
         lines.append(line | best_again(fitted))
     return pd.DataFrame(lines).fillna("").to_markdown(index=False)
@@ -101,9 +101,10 @@ def _sum(values) -> str:
 
 TABLE = """\
 Over the seeds that fit, with Student's t interval. First beyond: accuracy of the first pasted token, summed over the delays
-beyond the trained ones; P and W: of the first pasted token too (see report.md for definitions and nulls). Tokens: accuracy
-of all pasted tokens, summed over all delays asked. Best: the seed with the largest such sum, which was chosen on the very
-sequences it is shown for; beside it the same seed on fresh ones."""
+beyond the trained ones; W: the same above the floor, as a share of what can be known. Tokens: accuracy of all pasted
+tokens, summed over all delays asked; P: the part of it beyond the trained delays over the rest (its nulls stand in
+verdicts.json). Best: the seed with the largest such sum, chosen on the very sequences it is shown for; beside it the same
+seed on fresh ones."""
 
 HOW = """\
 Over the seeds that fit, paired by seed. Thresholds were written down before the run, in

@@ -124,14 +124,16 @@ def diversity(runs: list[StreamRun]):
                 points(right, look[arm], list(some), list(some.values()), mfc=fill, ls="none" if not valid else "-")
     nulls = {"overshoots by 5 whatever was trained": "overshoot", "2-gram look-up, blind to the delay": "induction"}
     for (text, key), dash in zip(nulls.items(), ((0, (4, 3)), (0, (3, 1.2, 1, 1.2))), strict=True):
-        values = [next(getattr(run.far(), key) for run in runs if run.panel == name) for name in names.values()]
+        values = [next(getattr(run.far(TOKENS), key) for run in runs if run.panel == name) for name in names.values()]
         right.plot(list(names), values, color="#777777", lw=1.1, ls=dash, zorder=1)
         handles.append(Line2D([], [], color="#777777", lw=1.1, ls=dash, label=text))
     middle = np.array(left.get_ylim()).clip(0.1).prod() ** 0.5 / np.prod(list(names)) ** (1 / len(names))
     left.plot(list(names), [middle * count for count in names], color="#bbbbbb", lw=1.1, ls=(0, (1, 1.5)), zorder=1)
     handles.append(Line2D([], [], color="#bbbbbb", lw=1.1, ls=(0, (1, 1.5)), label="in proportion"))
-    left.set(title="delays won beyond the trained ones, W", ylabel="delays", yscale="log")
-    right.set(title="P, beyond over within" + (" (hollow: not valid)" if void else ""), yscale="log", ylabel="P")
+    left.set(title="first pasted token: delays won beyond, W", ylabel="delays", yscale="log")
+    right.set(
+        title="all pasted tokens: P" + (" (hollow: not valid)" if void else ""), yscale="log", ylabel="beyond / within"
+    )
     for ax in (left, right):
         counts(ax, list(names), "trained delays")
         ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
@@ -140,7 +142,7 @@ def diversity(runs: list[StreamRun]):
         ax.grid(color="#e4e4e4", lw=0.6)
     figure.legend(handles=handles, loc="outside lower center", ncol=3, frameon=False, fontsize=8.5)
     mine = [run for run in runs if run.panel in names.values()]
-    return headed(figure, "More trained delays: first pasted token, full copies", mine)
+    return headed(figure, "More trained delays, full copies", mine)
 
 
 def counts(ax, values: list[int], what: str) -> None:
