@@ -117,6 +117,8 @@ def load_corpus(dataset: str, config, data_files, sample_by: str, column: str, t
     """
     import datasets
 
+    from .tokenizer import load_tokenizer
+
     builder = prepared(dataset, config, data_files, sample_by)
     mine = load_tokenizer(tokenizer)
     streams = {}
@@ -201,45 +203,3 @@ def _fingerprint(streams: dict[str, Stream]) -> str:
         for chunk in stream.tokens.chunks:
             digest.update(np.ascontiguousarray(chunk.to_numpy()))
     return digest.hexdigest()
-
-
-@lru_cache(maxsize=4)
-def load_tokenizer(name: str):
-    """A tokenizer of transformers from a folder or a Hub id; "bytes" is one token per byte of UTF-8, offline.
-
-    Raises `ValueError` for one that can't be opened, and for one without a vocabulary.
-    """
-    from transformers import AutoTokenizer
-
-    if name == "bytes":
-        return byte_tokenizer()
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(name)
-    except Exception as error:
-        reason = " ".join(str(error).split())[:300]
-        raise ValueError(f"the tokenizer {name!r} can't be opened ({reason}); 'bytes' needs no download") from error
-    if not set(tokenizer.get_vocab().values()) - set(tokenizer.all_special_ids):
-        raise ValueError(f"the tokenizer {name!r} has no vocabulary: train it first, or use 'bytes'")
-    return tokenizer
-
-
-def byte_tokenizer():
-    """256 byte tokens, then the end, the beginning and padding."""
-    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
-    from transformers import PreTrainedTokenizerFast
-    from transformers.convert_slow_tokenizer import bytes_to_unicode
-
-    letters = bytes_to_unicode()
-    tokenizer = Tokenizer(models.BPE({letters[byte]: byte for byte in range(256)}, []))
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
-    tokenizer.decoder = decoders.ByteLevel()
-    tokenizer.add_special_tokens([AddedToken(f"<|{name}|>", special=True) for name in ("eos", "bos", "pad")])
-    return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
-        eos_token="<|eos|>",
-        bos_token="<|bos|>",
-        pad_token="<|pad|>",
-        padding_side="left",
-        clean_up_tokenization_spaces=False,
-        model_input_names=["input_ids", "attention_mask"],
-    )
