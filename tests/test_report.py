@@ -13,7 +13,7 @@ from hf_posgen.report import collect_rows, report, summary_tables
 from hf_posgen.report_data import along, axes, facts, fits, frame, panels, references, trained_range, trained_ranges
 from hf_posgen.report_headlines import DEFINITIONS, contrasts, far, far_table, headline_table, kept_to, over_all_seeds
 from hf_posgen.report_style import STYLES, order, styles
-from hf_posgen.report_tables import axis_table, over_seeds
+from hf_posgen.report_tables import axis_table, fit_table, over_seeds
 
 from .synthetic_rows import study1, study2
 
@@ -294,3 +294,10 @@ def test_a_drawn_line_per_seed_below_three_and_a_band_from_three_on():
     assert not [line for line in ax.lines if line.get_color() == STYLES["none"][0]], "grey: it did not fit"
     xs = np.concatenate([line.get_xdata() for line in ax.lines if line.get_color() == STYLES["rope"][0]])
     assert xs.max() == 1024
+
+
+def test_the_table_of_fits_says_what_each_arm_cost():
+    rows = [row | {"train_flops": 1.25e12} for row in study1(2)]
+    heading, lines = fit_table(frame(rows))
+    assert {"parameters", "training FLOPs"} <= set(heading)
+    assert all(line[heading.index("training FLOPs")] == "1.2e+12" for line in lines)

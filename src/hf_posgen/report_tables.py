@@ -87,10 +87,12 @@ def fit_table(table) -> tuple[list[str], list[list[str]]]:
         "parameters": lambda mine: f"{int(mine.iloc[0]):,}",
         "head_size": lambda mine: f"{int(mine.iloc[0])}",
         "tokens_seen": lambda mine: f"{int(mine.max()):,}",
+        "train_flops": lambda mine: f"{mine.max():.2g}",
         "lr": lambda mine: f"{mine.iloc[0]:g}",
         "bos": lambda mine: "yes" if mine.iloc[0] else "no",
     }
-    names = {"head_size": "head size", "tokens_seen": "tokens seen", "lr": "learning rate", "bos": "anchor token"}
+    names = {"head_size": "head size", "tokens_seen": "tokens seen", "train_flops": "training FLOPs"}
+    names |= {"lr": "learning rate", "bos": "anchor token"}
     shown = [name for name in columns if name in table and table[name].notna().all()]
     lines = []
     for arm in encodings(table):
