@@ -122,7 +122,6 @@ def model_index(summaries: list[SplitSummary], task: dict, owner: str | None = N
             dataset_name=f"{dataset.split('/')[-1]} ({config})",
             dataset_config=config,
             dataset_split=one.split,
-            dataset_args=task,
             metric_type=METRICS[metric][0],
             metric_name=METRICS[metric][1],
             metric_value=round(score.mean, 6),
