@@ -49,9 +49,9 @@ def curves(runs: list[Run]):
             lengths = sorted(shown[0].accuracy)
             values = np.array([[run.accuracy[n] for n in lengths] for run in shown])
             colour = COLOURS[i % len(COLOURS)] if fitted else "#9a9a9a"
-            style = "-" if fitted else ":"
+            style = ":" if not fitted else "-" if i < len(COLOURS) else "--"  # colours come round, their lines don't
             label = arm if fitted else f"{arm} (did not fit)"
-            ax.plot(lengths, values.mean(0), style, marker="osv^DPX"[i % 7], ms=3, lw=1.2, color=colour, label=label)
+            ax.plot(lengths, values.mean(0), style, marker="osv^DPX*"[i % 8], ms=3, lw=1.2, color=colour, label=label)
             if len(shown) >= 3 and fitted:
                 bands = np.clip([t_interval(column) for column in values.T], 0, 1)
                 ax.fill_between(lengths, *bands.T, color=colour, alpha=0.15, lw=0)
