@@ -34,7 +34,7 @@ def test_small_presets_are_fair_and_run_on_a_cpu(name):
     runs = points(read_sweep(name))
     for panel in {run.panel for run in runs}:
         mine = [run for run in runs if run.panel == panel]
-        alike = [run for run in mine if (run.panel, run.arm) != ("selective", "none")]  # needs more to fit, and says so
+        alike = [run for run in mine if name != "study2-a-small" or run.arm != "none"]  # needs more to fit, and says so
         assert len({(run.train.steps, run.train.batch_size, str(run.task)) for run in alike}) == 1, "the same tokens"
         assert {run.seed for run in mine if run.arm == "rope"} == set(range(8)) and all(run.train.cpu for run in mine)
         asked = mine[0].task["test_distances"]
