@@ -248,6 +248,12 @@ def test_no_winner_is_named_where_the_test_does_not_carry_it():
     assert {one["verdict"] for one in twins} == {"not told apart"}
 
 
+def test_of_perplexities_the_lower_is_named():
+    rows = [row | {"perplexity": 10 * row["first_accuracy"]} for row in study2(9)]
+    found = {one["contrast"]: one["verdict"] for one in contrasts(frame(rows))}
+    assert found["farther: none - rope"] == "rope lower"
+
+
 def test_declared_contrasts_are_corrected_among_themselves():
     pairs = [("none", "rope")]
     (one,) = [c for c in contrasts(frame(study2(6)), pairs) if c["contrast"].startswith("farther")]
