@@ -4,6 +4,7 @@ python scripts/publish.py --org ORG --runs RUN... --datasets DIR... --collection
 """
 
 import argparse
+import re
 from pathlib import Path
 
 from hf_posgen.card import render
@@ -27,7 +28,9 @@ def main() -> None:
         for folder in options.runs if options.cards else []:
             name = model_name(folder)
             options.cards.mkdir(parents=True, exist_ok=True)
-            (options.cards / f"{name}.md").write_text(render(folder, f"{options.org}/{name}")["README.md"])
+            card = render(folder, f"{options.org}/{name}")["README.md"].splitlines()
+            text = "\n".join(line for line in card if not line.startswith("!["))  # figures stay beside the checkpoint
+            (options.cards / f"{name}.md").write_text(re.sub(r"\n{3,}", "\n\n", text) + "\n")
         where = {"private": options.private, "collection": options.collection, "dry_run": options.dry_run}
         print("\n".join(release(options.org, options.runs, options.datasets, **where)))
     except ValueError as error:
