@@ -206,7 +206,7 @@ def test_the_numbers_on_the_card_are_the_rows(folder):
 def test_first_and_rest_are_on_the_card(folder):
     text = render(folder([paste_row("test", 20), paste_row("farther", 40, first=0.25)], COPY), REPO)["README.md"]
     assert "| first pasted token | worst | rest of the paste | worst |" in text
-    assert "0.250 [0.250, 0.250]" in text and "distances 15 to 25" in text
+    assert "0.250 [0.250, 0.250]" in text and "distances 15–25" in text
     assert "| farther: first pasted token | 0.25 |" in text and "| farther: rest of the paste | 0.90 |" in text
 
 
