@@ -1,7 +1,7 @@
 """Runs of study 2: what one model answers, delay by delay, and how arms and panels compare seed by seed."""
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -9,9 +9,11 @@ import numpy as np
 
 from ..metrics.posgen_extrapolation.headlines import FarNumbers, far_numbers
 from ..statistics import sign_flip, t_interval, underpowered
-from .evidence import of
+from .evidence import NOT, NOT_JUDGED, Verdict, of
 
 FIRST, TOKENS = "first_accuracy", "token_accuracy"
+ARMS = ("none", "rope", "alibi")
+PAPER_SIZE = 20_000_000  # parameters; 8 layers of 512 have 25 million
 
 
 @dataclass(frozen=True)
@@ -92,3 +94,18 @@ def contrast(differences: np.ndarray, p: float | None, contrasts: int) -> dict:
 def raw_p(differences: np.ndarray) -> float:
     """Of the exact sign-flip test; 1 where there is no pair."""
     return sign_flip(differences[:20]) if len(differences) else 1.0
+
+
+def sized(verdict: Verdict, runs: list[StreamRun], needs_paper_size: bool = False) -> Verdict:
+    """With the models' size in the reason, and no refutation by small models. needs_paper_size: nor a confirmation."""
+    if not runs:
+        return replace(verdict, verdict=NOT_JUDGED, why="not run")
+    smallest, largest = (f(run.parameters for run in runs) for f in (min, max))
+    span = f"{smallest:,}" if smallest == largest else f"{smallest:,} to {largest:,}"
+    why = f"{verdict.why} (models of {span} parameters)"
+    small = largest < PAPER_SIZE
+    if small and needs_paper_size:
+        return replace(verdict, verdict=NOT_JUDGED, why=f"{why}: the claim is about 8 layers of width 512")
+    if small and verdict.verdict == NOT:
+        return replace(verdict, verdict=NOT_JUDGED, why=f"{why}: small models refute nothing")
+    return replace(verdict, why=why)

@@ -15,9 +15,9 @@ from ..report_style import Style, styles
 from ..report_two_by_two import one_fixed_distance, two_by_two
 from ..statistics import clopper_pearson, t_interval
 from .evidence import of
-from .streams import TOKENS, StreamRun
+from .streams import ARMS, TOKENS, StreamRun
 from .study2_asked import grid_rows
-from .study2_claims import ARMS, by_range, widths
+from .study2_claims import by_range, widths
 
 OTHER = "#d9e3ee"  # the other task's trained delays
 NAMES = {"full": "full copies (C)", "selective": "selective copies (S)"}
