@@ -421,7 +421,7 @@ def test_what_the_table_of_capabilities_says():
     refused = set(ENCODINGS) - set(LINEAR_ENCODINGS)
     assert refused == {
         "rope_dynamic_ntk", "rope_longrope", "t5", "clipped", "kerple", "fire", "sandwich", "shaw", "transformer_xl",
-        "cope", "dape",
+        "cope", "dape", "grape",
     }  # fmt: skip
 
 
