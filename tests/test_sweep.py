@@ -73,7 +73,7 @@ def test_a_grid_names_its_arms():
         ({"arms": {}}, "needs at least one arm"),
         ({"seeds": []}, "panels.study.seeds"),
         ({"seeds": 3}, "panels.study.seeds"),
-        ({"arms": {"x": {"train": {"stpes": 1}}}}, "unknown key train.stpes"),
+        ({"arms": {"x": {"train": {"stpes": 1}}}}, "unknown key 'train.stpes'"),
         ({"learning_rates": [1e-3]}, "needs both learning_rates and selection_seeds"),
         ({"learning_rates": [1e-3], "selection_seeds": [1]}, "seeds it uses again"),
     ],
