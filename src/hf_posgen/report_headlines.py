@@ -170,7 +170,8 @@ def _far_line(numbers: list[FarNumbers]) -> list[str]:
 def contrasts(table: pd.DataFrame, pairs: list[tuple[str, str]] | None = None) -> list[dict]:
     """Pairs of arms on one number each, the mean over the unseen cells of an axis, by the exact paired sign-flip test
     over the seeds where both fit, with Holm's correction over all contrasts of the panel. The verdict names a winner only
-    where the test carries it: of accuracies the higher, of perplexities the lower. pairs: those declared beforehand (default: all)."""
+    where the test carries it: of accuracies the higher, of perplexities the lower. pairs: those declared beforehand
+    (default: all)."""
     metric, found = metrics(table)[0], {}
     for axis in axes(table):
         unseen = table[table["fit"] & (table["split"] == BEYOND[axis])].dropna(subset=[metric])
