@@ -159,6 +159,18 @@ def test_seen_and_unseen_set_side_by_side(tmp_path):
     assert report_two_by_two.two_by_two(panels(frame(study2(1, windows=(64,))))[0], None, tmp_path) == []
 
 
+def test_nearer_distances_at_new_lengths_stay_out_of_the_four(tmp_path, monkeypatch):
+    """They stand below the trained ones: a block from them to those beyond would be painted over what was trained."""
+    rows = study2(1, arms=("rope",))
+    near = [row | {"distance": 0} for row in rows if row["split"] == "both"]
+    drawn = []
+    monkeypatch.setattr(report_two_by_two, "block", lambda ax, mine, metric, leftmost: drawn.append(mine))
+    (panel,) = panels(frame(rows + near))
+    assert report_two_by_two.two_by_two(panel, None, tmp_path)
+    assert drawn[0]["distance"].min() == min(row["distance"] for row in rows if row["split"] == "test")
+    assert {"test", "longer", "farther", "both"} == set(drawn[0]["split"])
+
+
 def test_the_four_means_are_those_of_the_rows():
     from matplotlib.figure import Figure
 

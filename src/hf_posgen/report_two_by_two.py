@@ -22,6 +22,7 @@ def two_by_two(panel: Panel, beside: Panel | None, out: Path) -> list[Path]:
 
     beside: a study of one fixed distance, whose lengths alone are unseen, as a side panel."""
     table = panel.table[panel.table["split"].isin(SHOWN)]
+    table = table[~(table["distance"] < trained_range(table, "distance")[0])] if len(table) else table
     if set(table["split"]) < set(SHOWN) or table["distance"].isna().all():
         return []
     arms, metric = list(encodings(table)), metrics(table)[0]
@@ -39,7 +40,7 @@ def two_by_two(panel: Panel, beside: Panel | None, out: Path) -> list[Path]:
         if image:
             figure.colorbar(image, ax=figure.axes, label=f"accuracy, {LABELS[metric]}", fraction=0.03, pad=0.01)
         if beside:
-            side(figure.add_subplot(grid[:, columns]), beside)
+            side(figure.add_subplot(grid[:, columns]), beside, [*arms, "learned"])
         figure.suptitle(
             f"{panel.title}: unseen length × unseen distance, means over the cells shown\n{facts(table)}",
             fontsize=10,
@@ -105,14 +106,16 @@ def places(values, trained: tuple[float, float]) -> tuple[np.ndarray, np.ndarray
     return np.arange(len(seen)) + GAP * len(seen) * np.cumsum(np.append(0, seen[1:] != seen[:-1])), seen
 
 
-def side(ax, panel: Panel) -> None:
-    """Accuracy against length at one fixed distance, of the arms that fit."""
+def side(ax, panel: Panel, arms: list[str]) -> None:
+    """Accuracy against length at one fixed distance, of some arms as far as they fit, of all where none of them does."""
     fitted = [arm for arm, (fit, _) in fits(panel.table).items() if fit]
+    fitted = [arm for arm in fitted if arm in arms] or fitted
     handles = curve(ax, panel.table[panel.table["arm"].isin(fitted)], "length", metrics(panel.table)[0])
     ax.set_title(f"{panel.title}: length alone", fontweight="bold", pad=16)
     ax.legend(handles=handles, ncol=2, frameon=False, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.2))
 
 
 def one_fixed_distance(panels: list[Panel]) -> Panel | None:
-    """The first panel whose length alone is unseen."""
-    return next((panel for panel in panels if axes(panel.table) == ["length"]), None)
+    """The panel with most arms of those whose length alone is unseen, the first of several."""
+    alone = [panel for panel in panels if axes(panel.table) == ["length"]]
+    return max(alone, key=lambda panel: panel.table["arm"].nunique(), default=None)
