@@ -84,7 +84,7 @@ def test_a_stranger_loads_model_checkpoint_and_tokenizer_bit_equal(run, hub, tmp
     import torch
     from transformers import AutoConfig, AutoModel, AutoModelForCausalLM, AutoTokenizer
     name = {REPO!r}
-    tokenizer = AutoTokenizer.from_pretrained(name)
+    tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=True)
     ids = tokenizer("1 2 3 4 5 6 7", return_tensors="pt").input_ids
     model = AutoModelForCausalLM.from_pretrained(name, trust_remote_code=True).eval()
     early = AutoModelForCausalLM.from_pretrained(name, revision="step-000010", trust_remote_code=True).eval()

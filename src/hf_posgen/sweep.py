@@ -190,7 +190,7 @@ def how_to_load(folder: Path) -> str:
     return (
         "from transformers import AutoModelForCausalLM, AutoTokenizer\n"
         f"model = AutoModelForCausalLM.from_pretrained({str(folder)!r}, trust_remote_code=True)\n"
-        f"tokenizer = AutoTokenizer.from_pretrained({str(folder)!r})"
+        f"tokenizer = AutoTokenizer.from_pretrained({str(folder)!r}, trust_remote_code=True)"
     )
 
 

@@ -13,8 +13,7 @@ class RoPE(PositionEncoding):
 
     base: the geometric grid is base^(-2f / rotated channels), in radians per token.
     share: share of the head's channels that rotate (partial rotary, GPT-NeoX); the rest passes untouched.
-    p: share of the frequencies that are kept, the highest; the others are 0 (p-RoPE, Barbero et al. 2024, 2410.06205;
-    the
+    p: share of the frequencies that are kept, the highest; the others are 0 (p-RoPE, Barbero et al. 2024, 2410.06205; the
         "proportional" type of other libraries).
     grid: "geometric", or "linear": `top` times n/n, (n-1)/n, ..., 1/n for n pairs; `top` is in radians per token, and the
         grid repeats after 2π n / top tokens.
