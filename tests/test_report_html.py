@@ -2,6 +2,7 @@
 
 import html
 import json
+import math
 import re
 import shutil
 import subprocess
@@ -11,6 +12,7 @@ import pytest
 from hf_posgen.report_data import frame, panels
 from hf_posgen.report_html import describe, on_dark, page, write_page
 
+from . import synthetic_rows
 from .synthetic_rows import study1, study2
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
@@ -181,6 +183,52 @@ def test_full_and_selective_copies_are_two_panels(tmp_path):
     assert found["names"] == ["Study 2, delay copy, full", "Study 2, delay copy, selective"]
     assert "did not fit" in found["selective"] and "did not fit" not in found["full"]
     assert found["inside"], "the words under a map are not cut"
+
+
+@pytest.mark.browser
+def test_perplexities_are_shown_by_their_ratios(tmp_path):
+    rows = synthetic_rows.text() + study2(1)
+    found = browse(
+        page([describe(panel) for panel in panels(frame(rows))], "Text and copies"),
+        """
+        const at = (title) => [...byId("panel").options].find((one) => one.textContent.startsWith(title)).value;
+        pick("panel", at("Study 2")); const scale = byId("scale").textContent;
+        pick("panel", at("Text"));
+        const heights = (arm) => [...document.querySelectorAll(`#curves [data-arm=${arm}] polyline`)].at(-1)
+          .getAttribute("points").split(" ").map((point) => Number(point.split(",")[1]));
+        const words = (where) => [...document.querySelectorAll(where)].map((one) => one.textContent);
+        const first = words("#table tbody tr:first-child td");
+        const log = { title: byId("curve-title").textContent, key: byId("key").textContent, learned: heights("learned"),
+                      maps: byId("maps").textContent, scale: byId("scale").textContent, first,
+                      bands: document.querySelectorAll("#curves .band").length,
+                      marks: words("#curves text[text-anchor=end]") };
+        const svg = document.querySelector("#curves svg");
+        const mark = svg.querySelector("[data-arm=rope] circle").getBoundingClientRect();
+        svg.dispatchEvent(new PointerEvent("pointermove", { clientX: mark.left + 3, clientY: mark.top + 3 }));
+        const tip = byId("tip").textContent;
+        pick("metric", "token_accuracy");
+        return { scale, log, tip, share: byId("curve-title").textContent, chance: byId("key").textContent };
+        """,
+        tmp_path,
+    )
+    assert found["errors"] == []
+    log = found["log"]
+    assert log["title"] == "Perplexity by length" and log["key"] == "token frequencies" and log["bands"] == 3
+    steps = [a - b for a, b in zip(log["learned"], log["learned"][1:], strict=False)]
+    assert (
+        steps[0] > 5
+        and steps[1] == pytest.approx(steps[0], rel=0.01)
+        and steps[2] == pytest.approx(2 * steps[0], rel=0.01)
+    )
+    assert {"10", "20", "50"} <= set(log["marks"])
+    assert "No grid" in log["maps"] and "accuracy" in found["scale"] and not log["scale"]
+    first = log["first"]
+    assert first[0] == "learned" and float(first[4]) == pytest.approx(
+        sum(map(math.exp, (2.2, 2.22, 2.24))) / 3, abs=1e-3
+    )
+    assert float(first[6]) > float(first[4]) > 9 and first[9] == "–", "no chance beside a perplexity"
+    assert "over 3 seeds" in found["tip"] and "chance" not in found["tip"]
+    assert found["share"] == "Token accuracy by length" and "chance" in found["chance"]
 
 
 @pytest.mark.browser

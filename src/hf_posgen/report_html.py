@@ -61,17 +61,17 @@ def describe(panel: Panel) -> dict:
     """What the page needs of a panel, with its rows as lists in the order of `columns`."""
     table, arms = panel.table, encodings(panel.table)
     look, fit = styles(arms), fits(table)
-    shown = [key for key in SHARES if key in table and table[key].notna().any()]
+    shown = [key for key in LABELS if key in table and table[key].notna().any()]
     splits = sorted(table["split"].unique(), key=lambda split: SPLITS.index(split) if split in SPLITS else len(SPLITS))
     columns, rows = _columns(table, list(arms), splits, shown)
     return {
         "title": panel.title,
         "facts": facts(table),
         "axes": axes(table),
-        "shown": next(key for key in metrics(table) if key in SHARES),
-        "metrics": [{"key": key, "label": LABELS[key]} for key in shown],
+        "shown": metrics(table)[0],
+        "metrics": [{"key": key, "label": LABELS[key], "share": key in SHARES} for key in shown],
         "ranges": {axis: trained_ranges(table, axis) for axis in ("length", "distance")},
-        "references": {key: ["chance", "ceiling", *map(BASELINES.get, baselines_beside(key))] for key in shown},
+        "references": {key: _beside(key) for key in shown},
         "splits": splits,
         "arms": [
             {"name": arm, "fitted": fit[arm][0], "seeds": fit[arm][1], "trained": _trained(table[table["arm"] == arm])}
@@ -85,7 +85,7 @@ def describe(panel: Panel) -> dict:
 
 
 def _columns(table, arms: list[str], splits: list[str], shown: list[str]) -> tuple[list[str], list[list]]:
-    """Names and rows: whole numbers for names, five digits for shares, None for what isn't there."""
+    """Names and rows: whole numbers for names, five digits for scores, None for what isn't there."""
     columns = {
         "arm": [arms.index(arm) for arm in table["arm"]],
         "split": [splits.index(split) for split in table["split"]],
@@ -97,6 +97,11 @@ def _columns(table, arms: list[str], splits: list[str], shown: list[str]) -> tup
         values = table[name].tolist() if name in table else [None] * len(table)
         columns[name] = [_short(value) for value in values]
     return list(columns), [list(row) for row in zip(*columns.values(), strict=True)]
+
+
+def _beside(metric: str) -> list[str]:
+    """The names of the reference lines that compare with a metric."""
+    return (["chance", "ceiling"] if metric in SHARES else []) + [BASELINES[key] for key in baselines_beside(metric)]
 
 
 def _known(baselines, chance: float, ceiling: float) -> dict:

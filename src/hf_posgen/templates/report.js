@@ -8,7 +8,7 @@ const MARKS = { // polygons: corners, turned by so many degrees, squeezed
   p: [5, -90, 1], h: [6, -90, 1], 8: [8, 22.5, 1],
 };
 const DASHES = ["", "7 4", "7 3 2 3", "2 3"];
-const REFERENCES = { chance: "5 4", ceiling: "8 3 2 3", "bag of words": "2 3", "1-gram look-up": "2 3", "2-gram look-up": "5 2 1 2" };
+const REFERENCES = { chance: "5 4", ceiling: "8 3 2 3", "bag of words": "2 3", "1-gram look-up": "2 3", "2-gram look-up": "5 2 1 2", "token frequencies": "2 3" };
 
 function element(name, attributes = {}, ...children) {
   const svg = ["svg", "g", "path", "rect", "line", "circle", "text", "pattern", "defs", "polyline"].includes(name);
@@ -37,6 +37,7 @@ function mark(arm, x, y, size, unfit) {
 
 const panel = () => DATA.panels[state.panel];
 const label = (metric) => panel().metrics.find((one) => one.key === metric).label;
+const isShare = () => panel().metrics.find((one) => one.key === state.metric).share; // 0 to 1, more is better; else a perplexity
 const fixed = (value, digits = 2) => (value === null || value === undefined ? "–" : value.toFixed(digits));
 const mean = (values) => values.reduce((a, b) => a + b, 0) / values.length;
 
@@ -50,7 +51,7 @@ function overSeeds(values) { // mean and Student's t interval, from three seeds 
   const m = mean(values), n = values.length;
   if (n < 3) return { mean: m, low: null, high: null, n };
   const spread = Math.sqrt(values.reduce((a, v) => a + (v - m) ** 2, 0) / (n - 1) / n) * DATA.t[Math.min(n - 2, DATA.t.length - 1)];
-  return { mean: m, low: Math.max(0, m - spread), high: Math.min(1, m + spread), n };
+  return { mean: m, low: Math.max(0, m - spread), high: isShare() ? Math.min(1, m + spread) : m + spread, n };
 }
 
 function rows() { // the chosen rows, as objects
@@ -99,12 +100,20 @@ function point(x, cells) {
     chance: cells[0].chance, own: single && cells[0].low !== null ? [cells[0].low, cells[0].high] : null };
 }
 
-function scales(xs, width, height, log) {
+function level(values) { // the upright axis: shares as they are, perplexities by their ratios; unit: from 0 at the bottom to 1
+  if (isShare()) return { unit: (v) => (v + 0.03) / 1.06, marks: [0, 0.2, 0.4, 0.6, 0.8, 1], text: (v) => v.toFixed(1) };
+  const low = Math.min(...values) / 1.05, high = Math.max(...values) * 1.05, marks = [];
+  for (let ten = 10 ** Math.floor(Math.log10(low)); ten <= high; ten *= 10) marks.push(...[1, 1.5, 2, 3, 5, 7].map((k) => k * ten));
+  const within = marks.filter((v) => v >= low && v <= high), shown = within.length > 9 ? within.filter((v) => /^[125]0*$/.test(String(v))) : within;
+  return { unit: (v) => Math.log(Math.max(v, low) / low) / Math.log(high / low), marks: shown.length > 1 ? shown : [low * 1.05, high / 1.05], text: (v) => String(Number(v.toPrecision(3))) };
+}
+
+function scales(xs, values, width, height, log) {
   const [left, right, top, bottom] = [44, 12, 22, 40], low = Math.min(...xs), high = Math.max(...xs);
   const t = log ? Math.log2 : (v) => v, span = t(high) - t(low) || 1;
   const x = (v) => left + 8 + ((t(v) - t(low)) / span) * (width - left - right - 16);
-  const y = (v) => top + (1.03 - v) / 1.06 * (height - top - bottom);
-  return { x, y, left, right: width - right, top, bottom: height - bottom, low, high };
+  const { unit, marks, text } = level(values), y = (v) => top + (1 - unit(v)) * (height - top - bottom);
+  return { x, y, marks, text, left, right: width - right, top, bottom: height - bottom, low, high };
 }
 
 function ticks(low, high, log, room) {
@@ -124,7 +133,8 @@ function drawCurves(chosen) {
   if (!all.length) return box.append(element("p", { class: "empty" }, `No cell of the chosen encodings and splits lies along ${state.axis}.`));
   const width = Math.max(280, box.clientWidth), height = Math.max(240, Math.min(400, width * 0.5));
   const xs = all.flatMap((line) => line.points.map((q) => q.x)), log = state.axis === "length" && Math.max(...xs) > 4 * Math.min(...xs) && Math.min(...xs) > 0;
-  const s = scales(xs, width, height, log), clamp = (v) => Math.min(s.right, Math.max(s.left, v));
+  const refs = references(chosen), heights = [...all.flatMap((line) => line.points.flatMap((q) => [q.mean, q.low ?? q.mean, q.high ?? q.mean])), ...refs.flatMap((one) => one.line.map(([, v]) => v))];
+  const s = scales(xs, heights, width, height, log), clamp = (v) => Math.min(s.right, Math.max(s.left, v));
   const svg = element("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${label(state.metric)} by ${state.axis}` });
   for (const [low, high] of p.ranges[state.axis]) {
     if (high < s.low || low > s.high) continue;
@@ -133,10 +143,10 @@ function drawCurves(chosen) {
     const middle = Math.max(s.left + 22, (a + b) / 2);
     svg.append(element("text", { class: "note", x: middle, y: s.top - 6, "text-anchor": "middle" }, "trained"));
   }
-  for (const v of [0, 0.2, 0.4, 0.6, 0.8, 1]) svg.append(element("line", { class: "grid", x1: s.left, x2: s.right, y1: s.y(v), y2: s.y(v) }), element("text", { x: s.left - 6, y: s.y(v) + 4, "text-anchor": "end" }, v.toFixed(1)));
+  for (const v of s.marks) svg.append(element("line", { class: "grid", x1: s.left, x2: s.right, y1: s.y(v), y2: s.y(v) }), element("text", { x: s.left - 6, y: s.y(v) + 4, "text-anchor": "end" }, s.text(v)));
   for (const v of ticks(s.low, s.high, log, Math.floor(width / 55))) svg.append(element("line", { class: "axis", x1: s.x(v), x2: s.x(v), y1: s.bottom, y2: s.bottom + 4 }), element("text", { x: s.x(v), y: s.bottom + 17, "text-anchor": "middle" }, String(v)));
   svg.append(element("path", { class: "axis", d: `M${s.left},${s.top}V${s.bottom}H${s.right}` }), element("text", { x: (s.left + s.right) / 2, y: height - 6, "text-anchor": "middle" }, `${state.axis} (tokens)`));
-  drawReferences(svg, chosen, s);
+  drawReferences(svg, refs, s);
   const hits = [];
   const under = [...new Set(all.map((line) => line.arm.name))].reverse(); // what lies under another line stays visible beside it
   for (const line of [...all].sort((a, b) => a.fit - b.fit)) {
@@ -161,17 +171,23 @@ function drawCurves(chosen) {
   box.append(svg);
 }
 
-function drawReferences(svg, chosen, s) {
+function references(chosen) { // what strategies that ignore the distance reach, by point
   const along = chosen.filter((row) => row.on && row[state.axis] !== null);
-  for (const name of panel().references[state.metric] || []) {
+  return (panel().references[state.metric] || []).map((name) => {
     const points = [...group(along, (row) => row[state.axis])].map(([x, cells]) => [x, cells.map((row) => row.refs[name]).filter((v) => v !== null && v !== undefined)]);
-    const line = points.filter(([, values]) => values.length).map(([x, values]) => [x, mean(values)]).sort((a, b) => a[0] - b[0]);
-    if (!line.length) continue;
+    return { name, line: points.filter(([, values]) => values.length).map(([x, values]) => [x, mean(values)]).sort((a, b) => a[0] - b[0]) };
+  }).filter(({ line }) => line.length);
+}
+
+function drawReferences(svg, refs, s) {
+  for (const { name, line } of refs) {
     const looks = { class: `ref${name in { chance: 1, ceiling: 1 } ? "" : " look"}`, "stroke-dasharray": REFERENCES[name] };
     svg.append(element("polyline", { ...looks, points: line.map(([x, v]) => `${s.x(x)},${s.y(v)}`).join(" ") }));
     $("key").append(element("span", {}, element("svg", { width: 30, height: 8 }, element("line", { ...looks, x1: 0, x2: 30, y1: 4, y2: 4 })), name));
   }
 }
+
+const chance = (one) => (isShare() ? `, chance ${fixed(one.chance, 3)}` : ""); // no perplexity
 
 function describe(line, q) {
   const who = line.fit ? line.arm.name : `${line.arm.name}: did not fit`;
@@ -179,7 +195,7 @@ function describe(line, q) {
   const own = q.own ? `\n[${fixed(q.own[0], 3)}, ${fixed(q.own[1], 3)}] over sequences` : "";
   const seed = line.seed === null ? "" : `, seed ${line.seed}`;
   const cells = q.cells > 1 ? `, ${q.cells} cells` : "";
-  return `${who}${seed}\n${state.axis} ${q.x}: ${value}${own}\n${q.count ?? "?"} sequences per cell${cells}, chance ${fixed(q.chance, 3)}`;
+  return `${who}${seed}\n${state.axis} ${q.x}: ${value}${own}\n${q.count ?? "?"} sequences per cell${cells}${chance(q)}`;
 }
 
 // ---- maps
@@ -187,7 +203,7 @@ function cellsOf(chosen) { // arm, length, distance, split → the seeds that fi
   return [...group(chosen, (row) => `${row.arm.name}|${row.length}|${row.distance}|${row.split}`).values()].map((mine) => {
     const fitted = mine.filter((row) => row.fit), shown = fitted.length ? fitted : mine, first = mine[0];
     const own = shown.length === 1 && first.low !== null ? [shown[0].low, shown[0].high] : null;
-    return { arm: first.arm, armName: first.arm.name, split: first.split, length: first.length, distance: first.distance, fit: fitted.length > 0, own, count: first.count, chance: first.chance, ...overSeeds(shown.map((row) => row.value)) };
+    return { arm: first.arm, armName: first.arm.name, split: first.split, length: first.length, distance: first.distance, fit: fitted.length > 0, own, count: first.count, chance: isShare() ? first.chance : null, ...overSeeds(shown.map((row) => row.value)) };
   });
 }
 
@@ -199,10 +215,11 @@ function colour(value, fit) {
 
 function drawMaps(cells) {
   const box = $("maps"), p = panel();
-  box.replaceChildren();
+  box.replaceChildren(); $("scale").replaceChildren();
   const lengths = [...new Set(cells.map((c) => c.length))].sort((a, b) => a - b);
   const distances = [...new Set(cells.map((c) => c.distance))].filter((d) => d !== null).sort((a, b) => a - b);
   if (!distances.length || lengths.length * distances.length < 2) return box.append(element("p", { class: "empty" }, "No grid of lengths and distances in the chosen splits."));
+  if (!isShare()) return box.append(element("p", { class: "empty" }, "Maps are of accuracies: choose another score."));
   const flat = Math.min(lengths.length, distances.length) === 1, room = Math.max(280, box.clientWidth);
   for (const [, mine] of group(cells, (c) => c.armName)) box.append(map(mine, lengths, distances, flat ? room : Math.min(room, Math.max(room < 460 ? (room - 16) / 2 : 210, lengths.length * 30 + 50)), p));
   const stops = DATA.viridis.map((c) => `rgb(${c.join()})`).join();
@@ -244,7 +261,7 @@ function frame(svg, lengths, distances, X, Y, w, tall, arm) {
 
 function tellCell(c) {
   const interval = c.low !== null ? ` [${fixed(c.low, 3)}, ${fixed(c.high, 3)}] over ${c.n} seeds` : c.own ? ` [${fixed(c.own[0], 3)}, ${fixed(c.own[1], 3)}] over sequences` : ` (${c.n} seeds)`;
-  return `${c.armName}${c.fit ? "" : ": did not fit"}\nlength ${c.length}, distance ${c.distance ?? "mixed"} (${c.split})\n${fixed(c.mean, 3)}${interval}\n${c.count ?? "?"} sequences, chance ${fixed(c.chance, 3)}`;
+  return `${c.armName}${c.fit ? "" : ": did not fit"}\nlength ${c.length}, distance ${c.distance ?? "mixed"} (${c.split})\n${fixed(c.mean, 3)}${interval}\n${c.count ?? "?"} sequences${chance(c)}`;
 }
 
 // ---- table
