@@ -1,13 +1,17 @@
-"""What the reproductions of all studies share: a part of a sweep, its rows, verdicts as Markdown, a command line."""
+"""What the reproductions share: a part of a sweep, its rows and further ones, verdicts as Markdown, a command line."""
 
 import argparse
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 
+from ..evaluation import ask, asked_run, task_facts
+from ..files import read_rows, write_rows
 from ..sweep import sweep
+from ..tasks import build_task, resolve_task
 from .evidence import Verdict
 
 
@@ -34,6 +38,17 @@ def trained(tree: dict, out: Path, workers: int | None, quiet: bool | None) -> l
     if failures:
         raise RuntimeError(f"{len(failures)} runs failed, the first: {failures[0].run}: {failures[0].last_lines}")
     return rows
+
+
+def ask_again(folder: Path, name: str, changes: dict, *, fresh: int = 0, **options) -> list[dict]:
+    """Rows of a finished run for its task with some changes, kept in the folder's `name`.jsonl. options: those of `ask`."""
+    file = folder / f"{name}.jsonl"
+    if not file.is_file():
+        asked = asked_run(folder)
+        task = build_task(resolve_task(asked.task) | changes)
+        facts = asked.facts | task_facts(task)
+        write_rows(file, ask(replace(asked, task=task, facts=facts, seed=asked.seed + fresh), **options))
+    return read_rows(file)
 
 
 def cell(found: dict) -> str:

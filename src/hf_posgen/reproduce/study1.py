@@ -16,9 +16,8 @@ from ..files import write_text
 from ..run_config import read_yaml
 from ..sweep import read_sweep
 from .evidence import Run, Verdict, collect, of, summary
-from .outcome import cell, markdown, part_of, trained
+from .outcome import ask_again, cell, markdown, part_of, trained
 from .study1_claims import judge
-from .study2_asked import ask_again
 
 # What each panel's runs are analysed for; the first seed of every arm is analysed for everything, with figures.
 NEEDED = {

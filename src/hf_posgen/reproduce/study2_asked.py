@@ -3,10 +3,9 @@
 from dataclasses import replace
 from pathlib import Path
 
-from ..evaluation import ask, asked_run, task_facts
-from ..files import read_rows, write_rows
-from ..tasks import build_task, resolve_task
+from ..evaluation import asked_run
 from .evidence import of
+from .outcome import ask_again
 from .streams import TOKENS, StreamRun
 
 FRESH = 10_000  # added to a run's seed: other sequences
@@ -14,17 +13,6 @@ WINDOWS = (1.5, 2, 4)  # the longer windows of the T x d grid, in trained ones
 STEPS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96)  # its delays, in tokens beyond the trained ones
 GRID_SEEDS = 4
 GRID_COUNT = 200  # sequences per cell of the grid, which is exploratory
-
-
-def ask_again(folder: Path, name: str, changes: dict, *, fresh: int = 0, **options) -> list[dict]:
-    """Rows of a finished run for its task with some changes, kept in the folder's `name`.jsonl. options: those of `ask`."""
-    file = folder / f"{name}.jsonl"
-    if not file.is_file():
-        asked = asked_run(folder)
-        task = build_task(resolve_task(asked.task) | changes)
-        facts = asked.facts | task_facts(task)
-        write_rows(file, ask(replace(asked, task=task, facts=facts, seed=asked.seed + fresh), **options))
-    return read_rows(file)
 
 
 def other_kind(rows: list[dict], out: Path) -> list[dict]:
