@@ -9,7 +9,7 @@ import torch
 
 from hf_posgen.evaluation import evaluate, fits, save_evaluation
 from hf_posgen.files import read_rows
-from hf_posgen.measuring import measure_cells, predict, validate
+from hf_posgen.measuring import measure_cells, predict, predict_freely, validate
 from hf_posgen.run_config import build_run
 from hf_posgen.tasks import Cell, build_task, examples
 from hf_posgen.training import build_model, train
@@ -70,6 +70,49 @@ def test_first_and_rest_of_a_paste_apart():
     oracle = Oracle(task, wrong=lambda row, place: bool(first[row, place]))
     (row,) = measure_cells(oracle, task, [("test", Cell(48, 5))], seed=0, count=16, batch_tokens=10**6)
     assert row["rest_accuracy"] == 1.0 and row["first_accuracy"] < 0.2 and row["exact_match"] < 0.2
+
+
+def one_by_one(model, tokens, labels) -> np.ndarray:
+    """The slow twin of `predict_freely`: greedy, a token at a time, from nothing but what stands before it."""
+    out = np.full_like(labels, -100)
+    for row, (sequence, wanted) in enumerate(zip(tokens, labels, strict=True)):
+        read = sequence.copy()
+        for place in np.flatnonzero(wanted != -100):
+            out[row, place] = model(input_ids=torch.from_numpy(read[None, :place])).logits[0, -1].argmax()
+            read[place] = out[row, place]
+    return out
+
+
+@pytest.mark.parametrize("encoding", ["none", "rope", "alibi", "fire"])
+@pytest.mark.parametrize("spec", [STREAM, {"name": "unique_copy"}])
+def test_free_running_is_greedy_decoding(spec, encoding):
+    run = small_run(task=spec, model={"position_encoding": encoding, "embedding_initializer_range": 1.0})
+    task, model = build_task(run.task), build_model(run).double().eval()
+    cell = task.cells("test")[-1]
+    tokens, labels = (part[:12] for part in examples(task, 0, "test", cell, 0, 12)[:2])
+    freely = predict_freely(model, torch.from_numpy(tokens), torch.from_numpy(labels)).numpy()
+    np.testing.assert_array_equal(freely, one_by_one(model, tokens, labels))
+    forced, _ = predict(model, torch.from_numpy(tokens), torch.from_numpy(labels))
+    assert (freely != forced.numpy()).any(), "else nothing was asked"
+
+
+def test_free_running_agrees_where_it_must():
+    """A sequence is right as a whole with its own answers exactly if it is with the right ones; a solver always."""
+    task = build_task(STREAM)
+    wanted = [("test", Cell(48, 5)), ("farther", Cell(48, 12))]
+    for row in measure_cells(Oracle(task), task, wanted, 0, 16, 10**6, free_running=True):
+        assert row["free_running_accuracy"] == 1.0 and row["free_running_accuracy_low"] < 1.0
+    model = build_model(small_run(task=STREAM))
+    plain, freely = (measure_cells(model, task, wanted, 0, 40, 500, free_running=one) for one in (False, True))
+    for one, other in zip(plain, freely, strict=True):
+        extra = {key for key in other if key.startswith("free_running")}
+        assert len(extra) == 3 and {key: other[key] for key in other if key not in extra} == one
+
+
+def test_free_running_needs_a_paste(tmp_path):
+    folder = train(small_run(train={"steps": 2}), tmp_path / "run", evaluate=False)
+    with pytest.raises(ValueError, match="task 'fixed_offset' pastes none"):
+        evaluate(folder, free_running=True)
 
 
 def test_scores_do_not_depend_on_the_batch():

@@ -59,6 +59,7 @@ def evaluate(arguments: list[str]) -> None:
     parser.add_argument("--count", type=int, help="sequences per cell (default: the run's, else 1000)")
     parser.add_argument("--splits", nargs="+", type=names, help="which splits (default: the run's, else all)")
     parser.add_argument("--lengths", type=str, help="only these lengths, such as 4-16,48 (default: all)")
+    parser.add_argument("--free-running", action="store_true", help="also where it reads its own pasted tokens")
     parser.add_argument("--batch-tokens", type=int, help="at most so many tokens at once; halved when memory runs out")
     parser.add_argument("--arm", help="the name in tables (default: the run's, else the model's)")
     parser.add_argument("--panel", help="the study it is shown with")

@@ -117,13 +117,17 @@ def ask(
     count: int | None = None,
     splits: Iterable[str] | None = None,
     lengths: Iterable[int] | None = None,
+    free_running: bool = False,
     processes=None,
 ) -> list[dict]:
     """Rows for every cell of some splits (its own unless given), at some lengths (all), `count` sequences each.
+    free_running: also the accuracy where the model reads its own pasted tokens, not the right ones (`predict_freely`).
 
     Raises `ValueError` before anything is asked: for a split that the task doesn't have, lengths without a cell, and cells
-    that the model can't hold, by name."""
+    that the model can't hold, by name; free running where nothing is pasted."""
     task = asked.task
+    if free_running and not task.paste:
+        raise ValueError(f"free running reads pasted tokens back, and task {task.name!r} pastes none: leave it out")
     for split in splits or ():
         task.cells(split)
     mine = [split for split in splits or asked.options.splits if task.splits().get(split)]
@@ -139,7 +143,9 @@ def ask(
     both = list(dict.fromkeys(fit_on + wanted))
     _refuse_too_long(asked, both)
     count = (asked.options if count is None else replace(asked.options, count=count)).count
-    rows = measure_cells(asked.model, task, both, asked.seed, count, asked.options.batch_tokens, processes)
+    rows = measure_cells(
+        asked.model, task, both, asked.seed, count, asked.options.batch_tokens, processes, free_running
+    )
     fit = fits(task, rows[: len(fit_on)])
     return [asked.facts | {"fit": fit} | row for pair, row in zip(both, rows, strict=True) if pair in wanted]
 

@@ -44,6 +44,7 @@ def run_evaluation(
     count: int | None = None,
     splits: Iterable[str] | None = None,
     lengths: Iterable[int] | None = None,
+    free_running: bool = False,
     arm: str | None = None,
     panel: str | None = None,
     **options,
@@ -57,7 +58,7 @@ def run_evaluation(
         raise ValueError(f"{out} is a run folder, whose rows are its own: choose another folder for those of {name}")
     asked, about = asked_model(name, **options)
     asked.facts |= {key: value for key, value in (("arm", arm), ("panel", panel)) if value is not None}
-    rows = ask(asked, count=count, splits=splits, lengths=lengths)
+    rows = ask(asked, count=count, splits=splits, lengths=lengths, free_running=free_running)
     if out is not None:
         write_text(Path(out) / "evaluation.json", json.dumps(about, indent=1) + "\n")
     elif (own / "run.yaml").is_file() and options.get("task") is None:

@@ -25,6 +25,7 @@ LABELS = {
     "token_accuracy": "token accuracy",
     "first_accuracy": "first pasted token",
     "rest_accuracy": "rest of the paste",
+    "free_running_accuracy": "token accuracy, free running",
     "perplexity": "perplexity",
 }
 SHARES = tuple(key for key in LABELS if key != "perplexity")  # 0 to 1, more is better
@@ -87,11 +88,12 @@ def panels(table: pd.DataFrame) -> list[Panel]:
 
 def metrics(table: pd.DataFrame) -> list[str]:
     """What to show: first and rest of a paste apart, of text the perplexity and how often the next token is named, else the
-    exact match."""
+    exact match; and what was measured with the model's own answers read back."""
     if "perplexity" in table and table["perplexity"].notna().any():
         return ["perplexity", "token_accuracy"]
     has_first = "first_accuracy" in table and table["first_accuracy"].notna().any()
-    return ["first_accuracy", "rest_accuracy"] if has_first else ["exact_match"]
+    freely = [key for key in ("free_running_accuracy",) if key in table and table[key].notna().any()]
+    return (["first_accuracy", "rest_accuracy"] if has_first else ["exact_match"]) + freely
 
 
 def encodings(table: pd.DataFrame) -> dict[str, str]:
@@ -158,11 +160,15 @@ def by_seed(table: pd.DataFrame, axis: str, metric: str) -> pd.DataFrame:
 
 
 def baselines_beside(metric: str) -> list[str]:
-    """The baselines that compare with a metric: what matches content can't begin a paste."""
+    """The baselines that compare with a metric: what matches content can't begin a paste, and is given the right tokens."""
     if metric == "perplexity":
         return ["unigram_perplexity"]
     names = [key for key in BASELINES if key != "unigram_perplexity"]
-    return [key for key in names if metric != "first_accuracy" or not key.startswith("induction")]
+    return [
+        key
+        for key in names
+        if metric not in ("first_accuracy", "free_running_accuracy") or not key.startswith("induction")
+    ]
 
 
 def references(table: pd.DataFrame, axis: str, metric: str) -> dict[str, pd.Series]:

@@ -45,7 +45,9 @@ DEFINITIONS = """\
 - **Best**: the best seed, chosen on the very cells it is shown for; read it only beside the mean.
 - **Differences**: the exact paired sign-flip test over the seeds where both arms fit, with Holm's correction over all
   contrasts of a panel. No arm is called higher unless the test carries it; "underpowered" where no outcome could.
-- Of a paste the **first token**, which must resolve the distance, and the **rest**, which content can find, stand apart."""
+- Of a paste the **first token**, which must resolve the distance, and the **rest**, which content can find, stand apart.
+- **Free running** (`posgen evaluate --free-running`): token accuracy where the model reads its own pasted tokens instead of
+  the right ones, as when it generates greedily. A sequence is right as a whole in both cases or in neither."""
 
 
 def kept_to(run: pd.DataFrame, axis: str) -> float | None:

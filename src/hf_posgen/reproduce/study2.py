@@ -11,7 +11,7 @@ from ..sweep import presets, read_sweep
 from .evidence import Verdict, of, summary
 from .outcome import markdown, part_of, trained
 from .streams import FIRST, TOKENS, StreamRun, streams
-from .study2_asked import best_again, other_kind
+from .study2_asked import best_again, free_running, other_kind
 from .study2_claims import judge
 
 PARTS = ("a", "b", "c", "c-separated", "size")
@@ -85,6 +85,7 @@ def table(runs: list[StreamRun]) -> str:
             "first beyond": _sum(run.beyond for run in fitted),
             "W": _sum(one.won for one in first),
             "tokens": _sum(one.total for one in tokens),
+            "free running": _sum(free_running(fitted)),
             "P": next((one.invalid for one in tokens if one.invalid), "") or _sum(one.ratio for one in tokens),
         }
         lines.append(line | best_again(fitted))
@@ -102,7 +103,8 @@ def _sum(values) -> str:
 TABLE = """\
 Over the seeds that fit, with Student's t interval. First beyond: accuracy of the first pasted token, summed over the delays
 beyond the trained ones; W: the same above the floor, as a share of what can be known. Tokens: accuracy of all pasted
-tokens, summed over all delays asked; P: the part of it beyond the trained delays over the rest (its nulls stand in
+tokens, summed over all delays asked; free running: the same where the model reads its own pasted tokens, not the right
+ones; P: the part of it beyond the trained delays over the rest (its nulls stand in
 verdicts.json). Best: the seed with the largest such sum, chosen on the very sequences it is shown for; beside it the same
 seed on fresh ones."""
 

@@ -12,6 +12,7 @@ FRESH = 10_000  # added to a run's seed: other sequences
 WINDOWS = (1.5, 2, 4)  # the longer windows of the T x d grid, in trained ones
 STEPS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96)  # its delays, in tokens beyond the trained ones
 GRID_SEEDS = 4
+FREE_COUNT = 200  # sequences per delay read with the model's own answers
 GRID_COUNT = 200  # sequences per cell of the grid, which is exploratory
 
 
@@ -36,6 +37,16 @@ def best_again(fitted: list[StreamRun]) -> dict:
         again = replace(best, rows=ask_again(best.folder, "fresh", {}, fresh=FRESH))
         out["best, fresh"] = f"{again.far(TOKENS).total:.2f}"
     return out
+
+
+def free_running(fitted: list[StreamRun]) -> list[float]:
+    """Per run: token accuracy summed over all delays asked, where the model reads its own pasted tokens."""
+    asked = [run for run in fitted if run.folder and run.folder.is_dir()]
+    again = [
+        replace(run, rows=ask_again(run.folder, "free_running", {}, count=FREE_COUNT, free_running=True))
+        for run in asked
+    ]
+    return [run.far("free_running_accuracy").total for run in again]
 
 
 def grid_rows(runs: list[StreamRun]) -> list[dict]:
