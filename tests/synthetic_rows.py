@@ -111,7 +111,12 @@ def study2(
                         | {"task": "delay_copy", "split": split, "length": length, "distance": distance, "count": count}
                         | {
                             "chance": 1 / 32,
-                            "baselines": {"induction_1gram": 0.5, "induction_2gram": 0.74},
+                            "baselines": {
+                                "induction_1gram": 0.5,
+                                "induction_2gram": 0.74,
+                                "induction_1gram_rest": 0.65,
+                                "induction_2gram_rest": 0.95,
+                            },
                             "fit": not bad,
                         }
                         | {

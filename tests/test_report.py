@@ -207,7 +207,13 @@ def test_many_arms_wrap(tmp_path):
 def test_references_are_drawn_where_they_apply():
     table = frame([row | {"ceiling": 0.9} for row in study2(1)])
     assert set(references(table, "distance", "first_accuracy")) == {"chance", "ceiling"}
-    assert "2-gram look-up" in references(table, "distance", "rest_accuracy")
+    rest, all_ = (references(table, "distance", f"{part}_accuracy") for part in ("rest", "token"))
+    assert set(rest) == {"chance", "ceiling", "1-gram look-up, rest", "2-gram look-up, rest"}, "over the same tokens"
+    assert set(all_) == {"chance", "ceiling", "1-gram look-up", "2-gram look-up"}
+    assert rest["2-gram look-up, rest"].mean() == pytest.approx(0.95) and all_[
+        "2-gram look-up"
+    ].mean() == pytest.approx(0.74)
+    assert set(references(table, "distance", "exact_match")) == {"chance", "ceiling"}, "of whole pastes none is known"
     assert set(references(frame(study1(1)), "length", "exact_match")) == {"chance", "bag of words"}
     recall = frame([row | {"baselines": {"induction_1gram": 1.0}} for row in study1(1)])
     assert set(references(recall, "length", "exact_match")) == {"chance", "1-gram look-up"}
@@ -221,6 +227,9 @@ def test_kept_to_and_far_numbers_of_a_run():
     table = frame(study2(1))
     numbers = far(table[table["arm"] == "rope"], "first_accuracy")
     assert numbers.invalid == "" and numbers.total == pytest.approx(6, abs=1) and 0 < numbers.ratio < 0.3
+    assert numbers.induction is None
+    rest, all_ = (far(table[table["arm"] == "rope"], f"{part}_accuracy").induction for part in ("rest", "token"))
+    assert [rest, all_] == pytest.approx([24 / 8] * 2), "of a flat curve: 24 distances beyond over 8 within"
     assert far(frame(study1(1)), "exact_match") is None
 
 

@@ -33,6 +33,8 @@ BASELINES = {
     "bag_of_words": "bag of words",
     "induction_1gram": "1-gram look-up",
     "induction_2gram": "2-gram look-up",
+    "induction_1gram_rest": "1-gram look-up, rest",
+    "induction_2gram_rest": "2-gram look-up, rest",
     "unigram_perplexity": "token frequencies",
 }
 
@@ -91,9 +93,8 @@ def metrics(table: pd.DataFrame) -> list[str]:
     exact match; and what was measured with the model's own answers read back."""
     if "perplexity" in table and table["perplexity"].notna().any():
         return ["perplexity", "token_accuracy"]
-    has_first = "first_accuracy" in table and table["first_accuracy"].notna().any()
     freely = [key for key in ("free_running_accuracy",) if key in table and table[key].notna().any()]
-    return (["first_accuracy", "rest_accuracy"] if has_first else ["exact_match"]) + freely
+    return (["first_accuracy", "rest_accuracy"] if pasted(table) else ["exact_match"]) + freely
 
 
 def encodings(table: pd.DataFrame) -> dict[str, str]:
@@ -159,16 +160,21 @@ def by_seed(table: pd.DataFrame, axis: str, metric: str) -> pd.DataFrame:
     return some.groupby(["arm", "fit", "seed", axis], as_index=False)[metric].mean()
 
 
-def baselines_beside(metric: str) -> list[str]:
-    """The baselines that compare with a metric: what matches content can't begin a paste, and is given the right tokens."""
+def pasted(table: pd.DataFrame) -> bool:
+    """Whether answers are pastes of several tokens."""
+    return "first_accuracy" in table and bool(table["first_accuracy"].notna().any())
+
+
+def baselines_beside(metric: str, table: pd.DataFrame) -> list[str]:
+    """The baselines that compare with a metric: counted over the same tokens, and told no more than the model is. What
+    matches content can't begin a paste, and is given the right tokens; none says how often a whole paste is right."""
     if metric == "perplexity":
         return ["unigram_perplexity"]
-    names = [key for key in BASELINES if key != "unigram_perplexity"]
-    return [
-        key
-        for key in names
-        if metric not in ("first_accuracy", "free_running_accuracy") or not key.startswith("induction")
-    ]
+    if metric in ("first_accuracy", "free_running_accuracy"):
+        return ["bag_of_words"]
+    if metric == "rest_accuracy":
+        return ["bag_of_words", "induction_1gram_rest", "induction_2gram_rest"]
+    return [] if metric == "exact_match" and pasted(table) else ["bag_of_words", "induction_1gram", "induction_2gram"]
 
 
 def references(table: pd.DataFrame, axis: str, metric: str) -> dict[str, pd.Series]:
@@ -178,7 +184,7 @@ def references(table: pd.DataFrame, axis: str, metric: str) -> dict[str, pd.Seri
     ceiling = rows.groupby(axis)["ceiling"].mean()
     if metric in SHARES and (ceiling < 0.999).any():
         out["ceiling"] = ceiling
-    for key in baselines_beside(metric):
+    for key in baselines_beside(metric, table):
         values = rows["baselines"].map(lambda all_, key=key: all_.get(key) if isinstance(all_, dict) else None)
         values = pd.to_numeric(values).groupby(rows[axis]).mean().dropna()
         out[BASELINES[key]] = values

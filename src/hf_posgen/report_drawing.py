@@ -32,6 +32,8 @@ REFERENCES = {
     "bag of words": ("#8c6d1f", (0, (1, 1.5))),
     "1-gram look-up": ("#8c6d1f", (0, (6, 2))),
     "2-gram look-up": ("#8c6d1f", (0, (3, 1.2, 1, 1.2))),
+    "1-gram look-up, rest": ("#8c6d1f", (0, (6, 2))),
+    "2-gram look-up, rest": ("#8c6d1f", (0, (3, 1.2, 1, 1.2))),
     "token frequencies": ("#8c6d1f", (0, (1, 1.5))),
 }
 

@@ -36,8 +36,8 @@ DEFINITIONS = """\
   five tokens, and that of a 2-gram look-up.
 - **W**: accuracy beyond the trained distances, above the floor, as a share of what can be known, summed over the
   distances asked: distances won.
-- **Look-ups** (what followed the last one or two tokens when they last stood here?) and the bag of words (the
-  commonest so far) are scored over all pasted tokens.
+- **Look-ups** (what followed the last one or two tokens when they last stood here?) are scored over the tokens that they
+  stand beside: the rest of a paste, or all its tokens. The bag of words (the commonest so far) is scored over all.
 - **Fit**: in validation, token accuracy of at least .99 at every trained cell (streams of copies: a mean of .95 over the
   trained distances). The share of seeds that fit has an exact (Clopper-Pearson) interval; what doesn't fit enters no mean.
 - **Intervals** over seeds are Student's t at 95 %, from three seeds on; those of a cell are Wilson's over sequences, or a
@@ -66,14 +66,15 @@ def far(run: pd.DataFrame, metric: str) -> FarNumbers | None:
     if some.loc[some["distance"] >= 1, "distance"].nunique() < 2:
         return None
     mean = some.groupby("distance")[[metric, "chance", "ceiling"]].mean()
-    look_up = some["baselines"].map(lambda all_: all_.get("induction_2gram") if isinstance(all_, dict) else None)
+    key = next((key for key in baselines_beside(metric, run) if key.startswith("induction_2gram")), None)
+    look_up = some["baselines"].map(lambda all_: all_.get(key) if isinstance(all_, dict) else None)
     look_up = pd.to_numeric(look_up).groupby(some["distance"]).mean().dropna().to_dict()
     return far_numbers(
         mean[metric].to_dict(),
         trained_range(run, "distance")[1],
         mean["chance"].fillna(0.0).to_dict(),
         mean["ceiling"].to_dict(),
-        look_up if len(look_up) == len(mean) and "induction_2gram" in baselines_beside(metric) else None,
+        look_up if len(look_up) == len(mean) else None,
     )
 
 

@@ -71,7 +71,7 @@ def describe(panel: Panel) -> dict:
         "shown": metrics(table)[0],
         "metrics": [{"key": key, "label": LABELS[key], "share": key in SHARES} for key in shown],
         "ranges": {axis: trained_ranges(table, axis) for axis in ("length", "distance")},
-        "references": {key: _beside(key) for key in shown},
+        "references": {key: _beside(key, table) for key in shown},
         "splits": splits,
         "arms": [
             {"name": arm, "fitted": fit[arm][0], "seeds": fit[arm][1], "trained": _trained(table[table["arm"] == arm])}
@@ -99,9 +99,11 @@ def _columns(table, arms: list[str], splits: list[str], shown: list[str]) -> tup
     return list(columns), [list(row) for row in zip(*columns.values(), strict=True)]
 
 
-def _beside(metric: str) -> list[str]:
+def _beside(metric: str, table) -> list[str]:
     """The names of the reference lines that compare with a metric."""
-    return (["chance", "ceiling"] if metric in SHARES else []) + [BASELINES[key] for key in baselines_beside(metric)]
+    return (["chance", "ceiling"] if metric in SHARES else []) + [
+        BASELINES[key] for key in baselines_beside(metric, table)
+    ]
 
 
 def _known(baselines, chance: float, ceiling: float) -> dict:

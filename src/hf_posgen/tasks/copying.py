@@ -2,16 +2,19 @@
 
 import numpy as np
 
-from .token_task import IGNORE
+from ..metrics.functional import score
 
 
 def induction_baselines(tokens_NT: np.ndarray, labels_NT: np.ndarray) -> dict[str, float]:
-    """Accuracy at the scored places of "what followed the last n tokens when they last stood here", for n = 1, and for
-    n = 2 with n = 1 where two were never seen."""
-    scored = labels_NT != IGNORE
+    """Accuracy of "what followed the last n tokens when they last stood here", for n = 1, and for n = 2 with n = 1 where
+    two were never seen: over all pasted tokens, and (`_rest`) over those after the first of a paste, which it can find."""
     one, two = induction(tokens_NT, 1), induction(tokens_NT, 2)
-    guess = {1: one, 2: np.where(two >= 0, two, one)}
-    return {f"induction_{n}gram": float((g == labels_NT)[scored].mean()) for n, g in guess.items()}
+    out = {}
+    for n, guess in ((1, one), (2, np.where(two >= 0, two, one))):
+        counts = {key: int(values.sum()) for key, values in score(guess, labels_NT, paste=True).items()}
+        out[f"induction_{n}gram"] = counts["tokens_correct"] / max(1, counts["tokens_scored"])
+        out[f"induction_{n}gram_rest"] = counts["rest_correct"] / max(1, counts["rest_scored"])
+    return out
 
 
 def induction(tokens_NT: np.ndarray, n: int) -> np.ndarray:

@@ -195,8 +195,8 @@ class DelayCopy(TokenTask):
         return 1.0 if self.unreachable == "masked" else _ceiling(self, cell)
 
     def baselines(self, cell: Cell) -> dict[str, float]:
-        """Measured on 300 windows: what followed the last one or two tokens when they last stood here; and on 100 of them:
-        naming the commonest data token so far."""
+        """Measured on 1,000 windows: what followed the last one or two tokens when they last stood here, and naming the
+        commonest data token so far."""
         return dict(_baselines(self, cell))
 
 
@@ -209,6 +209,5 @@ def _ceiling(task: DelayCopy, cell: Cell) -> float:
 
 @cache
 def _baselines(task: DelayCopy, cell: Cell) -> dict[str, float]:
-    tokens, labels = task.draw(np.random.default_rng(0), 300, cell)
-    bag = measured_bag_of_words(tokens[:100], labels[:100], task.symbols)
-    return {"bag_of_words": bag} | induction_baselines(tokens, labels)
+    tokens, labels = task.draw(np.random.default_rng(0), 1000, cell)
+    return {"bag_of_words": measured_bag_of_words(tokens, labels, task.symbols)} | induction_baselines(tokens, labels)
