@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from operator import itemgetter
 from pathlib import Path
 
 import pytest
@@ -144,6 +145,31 @@ def test_rows_of_all_kinds_stand_in_one_report(models, finished_run, tmp_path):
     paths = report(ours + theirs + shown, tmp_path / "report")
     text = paths.markdown.read_text()
     assert "gpt2" in text and "Llama" in text and "None" not in text and "nan" not in text
+
+
+def test_a_few_cells_asked_again_leave_the_others(finished_run, models, tmp_path):
+    run = shutil.copytree(finished_run, tmp_path / "copied")
+    before, cell = read_rows(run / "results.jsonl"), itemgetter("split", "length", "distance")
+    rows, *_ = run_evaluation(str(run), splits=["longer"], lengths=[32], count=6, arm="renamed")
+    after = read_rows(run / "results.jsonl")
+    assert sorted(map(cell, after)) == sorted(map(cell, before)) and len(rows) == 1 < len(before)
+    assert {cell(row) for row in after if row["count"] == 6} == {cell(rows[0])}
+    assert {(row["arm"], row["run"]) for row in after} == {("renamed", "copied")}, "one run has one name"
+    measured = lambda rows: {cell(row): row["exact_match"] for row in rows if row["count"] != 6}  # noqa: E731
+    assert measured(after).items() <= measured(before).items()
+
+    out, again = tmp_path / "out", {"splits": ["test"], "count": 8, "out": tmp_path / "out"}
+    run_evaluation(str(models / "gpt2"), task=SHORT, splits=["longer"], count=8, out=out)
+    kept = read_rows(out / "results.jsonl")
+    run_evaluation(str(models / "gpt2"), task=SHORT, **again)
+    assert read_rows(out / "results.jsonl")[: len(kept)] == kept
+    text = (out / "results.jsonl").read_text()
+    for name, other in (("llama", {}), ("gpt2", {"seed": 1}), ("gpt2", {"prompt": "few-shot"})):
+        with pytest.raises(ValueError, match=r"out holds rows of another question \(.*differ\): choose another folder"):
+            run_evaluation(str(models / name), task=SHORT, **again | other)
+    with pytest.raises(ValueError, match=r"another question \(task"):
+        run_evaluation(str(models / "gpt2"), task=SHORT | {"symbols": 4}, **again)
+    assert (out / "results.jsonl").read_text() == text
 
 
 def test_ours_may_be_asked_more_of_its_task_but_no_other(finished_run, tmp_path):

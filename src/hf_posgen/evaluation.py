@@ -172,8 +172,18 @@ def evaluate(folder: str | Path, *, processes=None, **options) -> list[dict]:
 
 
 def save_evaluation(folder: str | Path, *, processes=None, **options) -> list[dict]:
-    """`evaluate`, written to the folder's results.jsonl in one piece."""
+    """`evaluate`, written to the folder's results.jsonl in one piece (`keep_rows`)."""
     rows = evaluate(folder, processes=processes, **options)
     if processes is None or processes.is_main_process:
-        write_rows(Path(folder) / "results.jsonl", rows)
+        keep_rows(Path(folder) / "results.jsonl", rows)
     return rows
+
+
+def keep_rows(file: Path, rows: list[dict]) -> None:
+    """Write a model's rows; what the file holds of it in other cells stays, under the new rows' facts. Whether it fits is
+    what the most sequences said."""
+    cell = lambda row: (row["split"], row["length"], row["distance"], row["kind"])  # noqa: E731
+    new, facts = {cell(row) for row in rows}, ("run", "arm", "panel")
+    every = [row | {key: rows[0][key] for key in facts} for row in read_rows(file) if cell(row) not in new] + rows
+    most = max(every, key=lambda row: row["count"])  # the first of those that tie
+    write_rows(file, [row | {"fit": most["fit"]} for row in every])

@@ -11,9 +11,9 @@ import torch
 from huggingface_hub.errors import EntryNotFoundError
 
 from .any_model import AnyModel, Translated, find_file, open_model, table_rows
-from .evaluation import Asked, ask, asked_run, run_facts, task_facts
+from .evaluation import Asked, ask, asked_run, keep_rows, run_facts, task_facts
 from .few_shot import FewShot
-from .files import write_rows, write_text
+from .files import write_text
 from .run_config import EvaluationConfig, RunConfig, build_run, merge, read_yaml
 from .run_schema import choose
 from .task_words import task_ids
@@ -52,11 +52,14 @@ def run_evaluation(
     """(rows, what was asked in a line or two, where the rows are): `ask` of any model, `options` as for `asked_model`.
 
     The rows go to out/results.jsonl, with out/evaluation.json beside them (which token each symbol is); without `out` into
-    a run's own folder where its own task was asked, else nowhere. Raises `ValueError` for another run's folder as `out`."""
+    a run's own folder where its own task was asked, else nowhere. Cells that a folder already holds of the same question
+    stay beside the new ones. Raises `ValueError` for an `out` that holds another question's rows."""
     own = Path(name)
     if out is not None and (Path(out) / "run.yaml").is_file() and Path(out).resolve() != own.resolve():
         raise ValueError(f"{out} is a run folder, whose rows are its own: choose another folder for those of {name}")
     asked, about = asked_model(name, **options)
+    if out is not None and Path(out).resolve() != own.resolve():
+        _refuse_another_question(Path(out), about)
     asked.facts |= {key: value for key, value in (("arm", arm), ("panel", panel)) if value is not None}
     rows = ask(asked, count=count, splits=splits, lengths=lengths, free_running=free_running)
     if out is not None:
@@ -64,8 +67,19 @@ def run_evaluation(
     elif (own / "run.yaml").is_file() and options.get("task") is None:
         out = own
     if out is not None:
-        write_rows(Path(out) / "results.jsonl", rows)
+        keep_rows(Path(out) / "results.jsonl", rows)
     return rows, _said(asked, about), None if out is None else Path(out) / "results.jsonl"
+
+
+def _refuse_another_question(out: Path, about: dict) -> None:
+    """Rows of two questions would read as one."""
+    if not (out / "results.jsonl").is_file():
+        return
+    file = out / "evaluation.json"
+    before = json.loads(file.read_text()) if file.is_file() else {}
+    differ = [key for key, value in json.loads(json.dumps(about)).items() if before.get(key) != value]
+    if differ:
+        raise ValueError(f"{out} holds rows of another question ({', '.join(differ)} differ): choose another folder")
 
 
 def _said(asked: Asked, about: dict) -> str:
@@ -143,7 +157,13 @@ def _ours(name: str, file: Path, task, batch_tokens, revision, trust_remote_code
         asked = _pushed(name, run, file, revision, trust_remote_code, device)
     if batch_tokens is not None:
         asked.options = replace(asked.options, batch_tokens=batch_tokens)
-    about = {"model": name, "revision": asked.facts["revision"], "task": run.task, "prompt": "symbols"}
+    about = {
+        "model": name,
+        "revision": asked.facts["revision"],
+        "task": run.task,
+        "prompt": "symbols",
+        "seed": run.seed,
+    }
     return asked, about | {"limit": asked.limit, "symbols_are": "own"}
 
 
@@ -175,7 +195,7 @@ def _theirs(found: AnyModel, task, prompt: str, seed: int, batch_tokens, past_li
     symbols = {one: [i, found.tokenizer.decode([i]) if found.tokenizer else one] for one, i in pairs}
     shots = task.shots if isinstance(task, FewShot) else 0
     about = {"model": found.name, "revision": found.revision, "task": resolve_task(task.task if shots else task)}
-    about |= {"prompt": prompt, "shots": shots, "limit": found.limit, "prefix": list(prefix)}
+    about |= {"prompt": prompt, "shots": shots, "seed": seed, "limit": found.limit, "prefix": list(prefix)}
     about |= {"symbols_are": how, "symbols": symbols}
     facts = _facts(found, task, seed, shots) | {"bos": task.bos or bool(prefix), "prompt": prompt}
     facts["symbols"] = f"{how} {hashlib.sha256(json.dumps(symbols).encode()).hexdigest()[:8]}"
