@@ -40,18 +40,28 @@ def operations(run: RunConfig) -> float:
 
 CORE = 6e10  # operations per second of a CPU core
 GPU = 5e13  # assumed, not measured: a sixth of an A100's peak in bf16
+LAUNCHES = (
+    5e-4  # assumed too: seconds that a step waits for a GPU's kernels to start, per layer; what a small model costs
+)
 
 
 def seconds_for(run: RunConfig) -> float:
     """A rough guess for one CPU core, to order the points of a sweep and to tell the time left: a fixed cost for each
     step and layer, and the operations."""
+    return _in_steps(run, 0.003) + operations(run) / CORE
+
+
+def _in_steps(run: RunConfig, each: float) -> float:
+    """What steps cost however small the model is: seconds, `each` of a layer and 2 ms of the rest."""
     micro_batches = run.train.steps * run.train.gradient_accumulation
-    return micro_batches * (0.002 + 0.003 * run.model["num_hidden_layers"]) + operations(run) / CORE
+    return micro_batches * (0.002 + each * run.model["num_hidden_layers"])
 
 
 def expected_seconds(run: RunConfig, flops: float | None = None) -> float:
     """flops: operations per second (default: a CPU core for a run that stays on the CPU, else `GPU`)."""
-    return seconds_for(run) if run.train.cpu and flops is None else operations(run) / (flops or GPU)
+    if run.train.cpu and flops is None:
+        return seconds_for(run)
+    return _in_steps(run, LAUNCHES) + operations(run) / (flops or GPU)
 
 
 def training_bytes(run: RunConfig) -> float:

@@ -164,7 +164,7 @@ def _sum(waiting: list[Point], costs: list[tuple[float, float]], flops: float | 
     seconds, size = said_seconds(sum(seconds for seconds, _ in costs)), max(size for _, size in costs) / 2**30
     return (
         f"# {len(waiting)} runs, one after the other about {seconds} at {rate:.1g} operations per second ({what}); "
-        f"at most about {size:.2g} GiB each"
+        f"at most about {size:.2g} GiB of weights and activations each, beside what a process takes (on the CPU .5)"
     )
 
 
