@@ -65,9 +65,21 @@ def markdown(title: str, how: str, verdicts: list[Verdict], figures: list[Path])
     lines = [f"# {title}", "", how, "", pd.DataFrame(short).to_markdown(index=False)]
     for verdict in verdicts:
         lines += ["", f"## {verdict.claim}: {verdict.verdict}", "", verdict.said, ""]
-        lines += [f"Threshold: {verdict.threshold}.", "", "```json", json.dumps(verdict.numbers, indent=1), "```"]
+        lines += [f"Threshold: {verdict.threshold}.", ""]
+        measured = _measured(verdict.numbers)
+        lines += ["```json", json.dumps(measured, indent=1), "```"] if measured else ["Nothing was measured."]
     lines += [""] + [f"![{path.stem}](figures/{path.name})" for path in figures]
     return "\n".join(lines) + "\n"
+
+
+def _measured(numbers):
+    """Without what stands for nothing: contrasts of no pairs, sums over no seeds, arms that weren't run."""
+    if not isinstance(numbers, dict):
+        return numbers
+    if numbers.get("n", numbers.get("pairs")) == 0:
+        return {}
+    found = {key: _measured(value) for key, value in numbers.items()}
+    return {key: value for key, value in found.items() if value != {}}
 
 
 def script(reproduce: Callable, text: str, seeds: str, options: Callable | None = None) -> None:

@@ -11,7 +11,7 @@ from ..metrics.posgen_extrapolation.headlines import FarNumbers, far_numbers
 from ..statistics import sign_flip, t_interval, underpowered
 from .evidence import NOT, NOT_JUDGED, Verdict, of
 
-FIRST, TOKENS = "first_accuracy", "token_accuracy"
+FIRST, REST, TOKENS = "first_accuracy", "rest_accuracy", "token_accuracy"
 ARMS = ("none", "rope", "alibi")
 PAPER_SIZE = 20_000_000  # parameters; 8 layers of 512 have 25 million
 

@@ -10,7 +10,7 @@ from ..files import write_text
 from ..sweep import presets, read_sweep
 from .evidence import Verdict, of, summary
 from .outcome import markdown, part_of, trained
-from .streams import FIRST, TOKENS, StreamRun, streams
+from .streams import FIRST, REST, TOKENS, StreamRun, streams
 from .study2_asked import best_again, free_running, other_kind
 from .study2_claims import judge
 
@@ -67,29 +67,38 @@ def write_outcome(out: Path, runs: list[StreamRun], verdicts: list[Verdict], stu
 
     made = figures(runs, out / "figures", study1)
     write_text(out / "verdicts.json", json.dumps({"verdicts": [asdict(v) for v in verdicts]}, indent=1) + "\n")
-    write_text(out / "results.md", f"# Study 2: sums over delays\n\n{TABLE}\n\n{table(runs)}\n")
+    write_text(out / "results.md", f"# Study 2: sums over delays\n\n{tables(runs)}\n")
     write_text(out / "verdicts.md", markdown("Study 2: verdicts", HOW, verdicts, made))
 
 
-def table(runs: list[StreamRun]) -> str:
-    """Every arm: size, share of seeds that fit, and over those the sums, P, W and the best seed, measured again."""
-    lines = []
+def tables(runs: list[StreamRun]) -> str:
+    """Every arm: size, share of seeds that fit, and over those the sums, W and the best seed, measured again; then P with
+    its nulls."""
+    sums, ratios = [], []
     for panel, arm in dict.fromkeys((run.panel, run.arm) for run in runs):
         every, fitted = of(runs, panel, arm, fitted=False), of(runs, panel, arm)
-        tokens, first = ([run.far(metric) for run in fitted] for metric in (TOKENS, FIRST))
-        line = {
-            "panel": panel,
-            "arm": arm,
-            "parameters": f"{every[0].parameters:,}",
-            "fit": f"{len(fitted)} of {len(every)}",
-            "first beyond": _sum(run.beyond for run in fitted),
-            "W": _sum(one.won for one in first),
-            "tokens": _sum(one.total for one in tokens),
-            "free running": _sum(free_running(fitted)),
-            "P": next((one.invalid for one in tokens if one.invalid), "") or _sum(one.ratio for one in tokens),
-        }
-        lines.append(line | best_again(fitted))
-    return pd.DataFrame(lines).fillna("").to_markdown(index=False)
+        far = {metric: [run.far(metric) for run in fitted] for metric in (FIRST, REST, TOKENS)}
+        total = {metric: _sum(one.total for one in mine) for metric, mine in far.items()}
+        name = {"panel": panel, "arm": arm}
+        line = {"parameters": f"{every[0].parameters:,}", "fit": f"{len(fitted)} of {len(every)}"}
+        line |= {"first beyond": _sum(run.beyond for run in fitted), "W": _sum(one.won for one in far[FIRST])}
+        line |= {"first": total[FIRST], "rest": total[REST], "all": total[TOKENS]}
+        line |= {"all, free running": _sum(free_running(fitted))}
+        sums.append(name | line | best_again(fitted))
+        if fitted:
+            first, tokens = far[FIRST], far[TOKENS]
+            nulls = {"overshooting by 5": first[0].overshoot, "2-gram look-up": tokens[0].induction}
+            ratios.append(
+                name | {"first": _ratio(first), "all": _ratio(tokens)} | {k: _sum([v]) for k, v in nulls.items()}
+            )
+    shown = [pd.DataFrame(lines).fillna("").to_markdown(index=False) for lines in (sums, ratios)]
+    return f"{SUMS}\n\n{shown[0]}\n\n{RATIOS}\n\n{shown[1]}"
+
+
+def _ratio(numbers: list) -> str:
+    return next((f"not valid: {one.invalid}" for one in numbers if one.invalid), "") or _sum(
+        one.ratio for one in numbers
+    )
 
 
 def _sum(values) -> str:
@@ -100,13 +109,17 @@ def _sum(values) -> str:
     return f"{found['mean']:.2f}{interval}"
 
 
-TABLE = """\
+SUMS = """\
 Over the seeds that fit, with Student's t interval. First beyond: accuracy of the first pasted token, summed over the delays
-beyond the trained ones; W: the same above the floor, as a share of what can be known. Tokens: accuracy of all pasted
-tokens, summed over all delays asked; free running: the same where the model reads its own pasted tokens, not the right
-ones; P: the part of it beyond the trained delays over the rest (its nulls stand in
-verdicts.json). Best: the seed with the largest such sum, chosen on the very sequences it is shown for; beside it the same
-seed on fresh ones."""
+beyond the trained ones; W: the same above the floor, as a share of what can be known. First, rest, all: accuracy of those
+pasted tokens, summed over all delays asked; free running: where the model reads its own pasted tokens, not the right ones.
+Best: the seed with the largest sum of all, chosen on the very sequences it is shown for; beside it the same seed on fresh
+ones."""
+
+RATIOS = """\
+P: of such a sum, the part beyond the trained delays over the rest. Beside it its nulls: the P of a model that is right up
+to five tokens beyond whatever it was trained on, and the P that a 2-gram look-up, which is blind to the delay, has on all
+pasted tokens."""
 
 HOW = """\
 Over the seeds that fit, paired by seed. Thresholds were written down before the run, in

@@ -8,14 +8,14 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, LogLocator, NullFormatter, NullLocator
 
 from ..files import read_rows
-from ..report_data import LABELS, Panel, facts, frame, panels
-from ..report_drawing import LOOK, SHADE, grid, legend, save
+from ..report_data import LABELS, Panel, facts, frame, panels, references
+from ..report_drawing import LOOK, REFERENCES, SHADE, grid, legend, reference_lines, save
 from ..report_figures import curve
 from ..report_style import Style, styles
 from ..report_two_by_two import one_fixed_distance, two_by_two
 from ..statistics import clopper_pearson, t_interval
 from .evidence import of
-from .streams import ARMS, TOKENS, StreamRun
+from .streams import ARMS, FIRST, REST, TOKENS, StreamRun
 from .study2_asked import grid_rows
 from .study2_claims import by_range, widths
 
@@ -64,10 +64,10 @@ def delays(runs: list[StreamRun]):
     handles = []
     for row, kind in zip(all_axes, names, strict=True):
         panel = panel_of(runs, f"a {kind}")
-        for ax, metric in zip(row, ("first_accuracy", "rest_accuracy"), strict=True):
+        for ax, metric in zip(row, (FIRST, REST), strict=True):
             handles += curve(ax, panel.table, "distance", metric)
             ax.set_xlabel("delay between the marks (tokens)" if kind == names[-1] else "")
-            ax.set_ylabel("accuracy" if metric == "first_accuracy" else "")
+            ax.set_ylabel("accuracy" if metric == FIRST else "")
             ax.set_title(f"{NAMES[kind]}: {LABELS[metric]}", pad=14, fontweight="bold")
     legend(figure, handles, 4)
     return headed(figure, "Unseen delays", [run for run in runs if run.panel.startswith("a ")])
@@ -159,12 +159,13 @@ def transfer(runs: list[StreamRun], study: str):
     """Claim C: each task alone and in the mixture, at the same exposure, against the delay."""
     if not any(run.panel.startswith(f"{study} mixed") for run in runs):
         return None
-    figure, all_axes = grid(2, len(ARMS), 3.6, 3.0)
+    (figure, all_axes), known = grid(2, len(ARMS), 3.6, 3.0), {}
     for row, (kind, other) in zip(all_axes, (("full", "selective"), ("selective", "full")), strict=True):
         for ax, arm in zip(row, ARMS, strict=True):
             for task, colour in ((other, OTHER), (kind, SHADE)):
                 low, high = next(run.trained for run in runs if run.panel == f"{study} mixed {task}")
                 ax.axvspan(low, high, color=colour, lw=0, zorder=0)
+            known |= beside(ax, runs, f"{study} mixed {kind}")
             lines(ax, of(runs, f"{study} {kind}", arm), (0, (3, 2)), "#777777")
             lines(ax, of(runs, f"{study} mixed {kind}", arm), "-", looks()[arm].colour)
             ax.set(ylim=(-0.03, 1.05), title=f"{arm}: {NAMES[kind]}")
@@ -175,10 +176,17 @@ def transfer(runs: list[StreamRun], study: str):
         Line2D([], [], color="#222222", lw=1.8, label="both tasks in one stream"),
         Line2D([], [], color="#777777", lw=1.4, ls=(0, (3, 2)), label="this task alone, same exposure"),
         Line2D([], [], color=OTHER, lw=7, label="the other task's trained delays"),
+        *known.values(),
     ]
     legend(figure, handles, 4)
     mine = [run for run in runs if run.panel.startswith(f"{study} ")]
     return headed(figure, "What one task gains or loses by the other", mine)
+
+
+def beside(ax, runs: list[StreamRun], panel: str) -> dict[str, Line2D]:
+    """Draws chance, ceiling and look-ups of all pasted tokens, which hang on the task alone; {name: its handle}."""
+    handles = reference_lines(ax, references(panel_of(runs, panel).table, "distance", TOKENS))
+    return {handle.get_label(): handle for handle in handles}
 
 
 def lines(ax, runs: list[StreamRun], dash, colour: str) -> None:
@@ -215,6 +223,10 @@ def size(runs: list[StreamRun]):
             beyond = {width: [run.beyond for run in of(runs, name, arm)] for width, name in mine.items()}
             beyond = {width: values for width, values in beyond.items() if values}
             handles.append(points(right, style, [width * nudge for width in beyond], list(beyond.values()), label))
+    top = {width: known_beyond(runs, name) for (width, _), name in names.items()}
+    colour, dash = REFERENCES["ceiling"]
+    right.plot(list(top), list(top.values()), color=colour, ls=dash, lw=1.1, zorder=1)
+    handles.append(Line2D([], [], color=colour, ls=dash, lw=1.1, label="ceiling"))
     left.set(title="share of seeds that fit in range", ylim=(-0.05, 1.08), ylabel="share, exact interval")
     right.set(title="first pasted token summed beyond, given fit", ylabel="delays")
     for ax in (left, right):
@@ -222,3 +234,9 @@ def size(runs: list[StreamRun]):
         ax.grid(axis="y", color="#e4e4e4", lw=0.6)
     figure.legend(handles=handles, loc="outside lower center", ncol=3, frameon=False, fontsize=8.5)
     return headed(figure, "Model size", [run for run in runs if run.panel in names.values()])
+
+
+def known_beyond(runs: list[StreamRun], panel: str) -> float:
+    """What could be known of the first pasted tokens, summed over the delays beyond the trained ones."""
+    run = next(run for run in runs if run.panel == panel)
+    return sum(row["ceiling"] for d, row in run.points.items() if d > run.trained[1])
