@@ -1,5 +1,6 @@
 """The commands that train and measure."""
 
+import os
 from pathlib import Path
 
 from .cli_lists import LISTS
@@ -25,11 +26,19 @@ def train(arguments: list[str]) -> None:
     given = parser.parse_args(rest).as_dict()
     tree = run_tree(given, specs)
     register()
-    from .run_config import build_run
+    from .files import read_rows
+    from .report import summary_tables
+    from .run_config import build_run, component_name
     from .training import train as run_training
 
+    run = build_run(tree)
     options = {"evaluate": not given["no_evaluate"], "push": given["push"], "private": given["private"]}
-    print(f"Run folder: {run_training(build_run(tree), given['out'], **options)}")
+    folder = run_training(run, given["out"], **options)
+    if os.environ.get("RANK", "0") == "0":  # one process speaks
+        if rows := read_rows(folder / "results.jsonl"):
+            print(summary_tables(rows), end="\n\n")
+        what = f"{component_name(run.model, 'position_encoding')} on {run.task['name']}, {run.train.steps:,} steps"
+        print(f"Run folder: {folder} ({what})")
 
 
 def run_tree(given: dict, specs: list[tuple[str, str]]) -> dict:
@@ -115,9 +124,10 @@ def sweep(arguments: list[str]) -> None:
     if given.workers is not None:
         options["workers"] = given.workers
     register()
-    from .sweep import dry_run, print_outcome
+    from .sweep import dry_run, known_executor, print_outcome
     from .sweep import sweep as run_sweep
 
+    known_executor(options["name"])
     if given.dry_run:
         print("\n".join(dry_run(given.sweep, given.out, given.flops)))
         return
@@ -134,8 +144,9 @@ def analyze(arguments: list[str]) -> None:
     given = parser.parse_args(arguments)
     register()
     from .analysis import analyze as run_analysis
+    from .analysis import told
 
-    print(run_analysis(given.run))
+    print(f"{told(run_analysis(given.run))}\n\nAll numbers: {Path(given.run) / 'analysis.json'}, figures beside it")
 
 
 def report(arguments: list[str]) -> None:

@@ -50,10 +50,17 @@ class Parser(ArgumentParser):
             if not given.startswith("-"):
                 return f"{given!r} is one argument too many (see {self.prog} --help)"
             return f"unknown option {given}" + (f"; did you mean {near[0]}?" if near else f" (see {self.prog} --help)")
+        if needed := re.search(r"arguments are required: (.*)", message):
+            return f"{self.prog} needs {', '.join(self._typed(name) for name in needed[1].split(', '))}"
         wrong = re.search(r'Parser key "(.+?)":.*Expected an? <class \'(\w+)\'>\. Got value: (.*)', message, re.DOTALL)
         if wrong:
             return f"--{wrong[1]} is {wrong[3]!r}; it must be {WANTED.get(wrong[2], wrong[2])}"
         return " ".join(message.replace('Parser key "', '"--').split())
+
+    def _typed(self, name: str) -> str:
+        """An argument as it is typed."""
+        found = next((action for action in self._actions if action.dest == name), None)
+        return found.option_strings[-1] if found is not None and found.option_strings else name
 
 
 def names(text: str | list[str]) -> list[str]:

@@ -43,7 +43,10 @@ def read_sweep(source: str) -> dict:
     if source in presets():
         return yaml.safe_load(presets()[source].read_text())
     if Path(source).suffix in (".yaml", ".yml"):
-        return read_yaml(source)
+        tree = read_yaml(source)
+        if "panels" not in tree and {"task", "model", "train"} & set(tree):
+            raise ValueError(f"{source} is one run, and a sweep has panels of many: posgen train {source} --out DIR")
+        return tree
     raise unknown("preset", source, [*presets(), "or a YAML file"])
 
 
@@ -115,9 +118,8 @@ def sweep(
     """
     from .report import report
 
-    if executor not in EXECUTORS:
-        raise unknown("executor", executor, EXECUTORS)
-    tree, out, run_points = read_sweep(source) if isinstance(source, str) else source, Path(out), EXECUTORS[executor]
+    run_points = known_executor(executor)
+    tree, out = read_sweep(source) if isinstance(source, str) else source, Path(out)
     selection = selection_points(panels(tree), arms_of, out)
     runs = points(tree)  # all of them checked before the first one starts
     _claim(out, tree)
@@ -131,6 +133,13 @@ def sweep(
         return rows, None, failures
     write_rows(out / "results.jsonl", rows)
     return rows, report(rows, out, title=tree.get("name", "Sweep")), failures
+
+
+def known_executor(name: str):
+    """What runs the points, by name. Raises `ValueError` for an unknown one."""
+    if name not in EXECUTORS:
+        raise unknown("executor", name, EXECUTORS)
+    return EXECUTORS[name]
 
 
 def _claim(out: Path, tree: dict) -> None:

@@ -52,7 +52,7 @@ class Journal:
         self.bar = tqdm(
             total=run.train.steps,
             initial=progress.step,
-            desc=run.arm,
+            desc=f"{run.arm} on {run.task['name']}",
             unit="step",
             disable=True if quiet or not self.main else None,  # None: quiet where stderr is no terminal
         )

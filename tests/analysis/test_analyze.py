@@ -3,7 +3,7 @@ import shutil
 
 import pytest
 
-from hf_posgen.analysis import ANALYSES, analyze
+from hf_posgen.analysis import ANALYSES, analyze, told
 
 
 @pytest.fixture(scope="module")
@@ -23,6 +23,15 @@ def test_every_analysis_leaves_its_numbers_and_its_figure(run, results):
     for name, result in results.items():
         assert "not_applicable" not in result, name
         assert (run / "figures" / f"analysis_{name}.png").stat().st_size > 5000
+
+
+def test_a_terminal_is_told_the_plain_numbers(results):
+    lines = told(results).splitlines()
+    assert [line.split(":")[0] for line in lines if not line.startswith(" ")] == list(ANALYSES)
+    head = results["carrier_kernel"]["heads"][0]
+    assert any(f"peak {head['peak']}, margin {head['margin']:.3g}" in line for line in lines)
+    assert "  equivariant yes" in lines and max(map(len, lines)) < 300, "no lists"
+    assert "  not here: why" in told({"pinning": {"not_applicable": "why"}})
 
 
 def test_numbers_are_json_without_nan(results):

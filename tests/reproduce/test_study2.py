@@ -13,7 +13,6 @@ from hf_posgen.sweep import points, presets, read_sweep
 from ..synthetic_rows import study2 as made_up
 from .test_study2_claims import REACH, by_width, made, mixture
 
-
 MORE = {  # arms that need more tokens to fit, as their presets say
     ("study2-a-small", "full"): ("none",),
     ("study2-a-small", "selective"): ("none", "alibi"),

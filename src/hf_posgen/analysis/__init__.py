@@ -53,6 +53,33 @@ def analyze(run_folder: str | Path, *, only=None, count: int = 256, figures: boo
     return results
 
 
+SETTING = ("offset", "train_length", "longest", "length", "layer", "head", "head_dim", "tolerance")  # asked, not found
+
+
+def told(results: dict) -> str:
+    """For a terminal, an analysis to a paragraph: what it tells, and its plain numbers, those of the first head at last."""
+    lines = []
+    for name, result in results.items():
+        lines.append(f"{name}: {ANALYSES[name]}")
+        if "not_applicable" in result:
+            lines.append(f"  not here: {result['not_applicable']}")
+            continue
+        heads = result.get("heads") or [{}]
+        parts = [("", result), ("first head: " if len(heads) > 1 else "", heads[0])]
+        for label, numbers in parts:
+            said = ", ".join(f"{key} {_plain(value)}" for key, value in _scalars(numbers).items())
+            lines += [f"  {label}{said}"] if said else []
+    return "\n".join(lines)
+
+
+def _scalars(numbers: dict) -> dict:
+    return {k: v for k, v in numbers.items() if isinstance(v, int | float | bool) and k not in SETTING}
+
+
+def _plain(value) -> str:
+    return ("yes" if value else "no") if isinstance(value, bool) else f"{value:.3g}"
+
+
 def _save(figure, path: Path) -> None:
     import matplotlib.pyplot as plt
 

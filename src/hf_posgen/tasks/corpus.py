@@ -91,8 +91,8 @@ def plan_splits(builder, asked: dict[str, str | None]) -> dict[str, str]:
         if not sum(one.to - one.from_ for one in ranges[split]):
             have = ", ".join(f"{name}: {size}" for name, size in sizes.items())
             raise ValueError(
-                f"{split}_split {expression!r} holds none of the documents ({have}): name other splits, or cut text "
-                "finer with sample_by"
+                f"{split}_split {expression!r} holds none of the documents ({have}): name other splits, or cut a "
+                "text file finer (a paragraph ends at a blank line; `sample_by: line` makes every line a document)"
             )
     for a, b in (("train", "validation"), ("train", "test"), ("validation", "test")):
         if any(_overlap(one, other) for one in ranges[a] for other in ranges[b]):
