@@ -368,7 +368,11 @@ def test_a_report_tells_perplexity_by_length_and_by_position(finished, tmp_path)
     assert "kept to length" in told and "exact match by length" not in told.lower()
     assert "perplexity by length" in summary_tables(rows)
     page = json.loads(re.search(r'id="data"[^>]*>(.*?)</script>', paths.page.read_text(), re.DOTALL)[1])
-    assert [one["key"] for one in page["panels"][0]["metrics"]] == ["token_accuracy"], "shares, on a page of shares"
+    assert {one["key"]: one["share"] for one in page["panels"][0]["metrics"]} == {
+        "token_accuracy": True,
+        "perplexity": False,
+    }
+    assert page["panels"][0]["shown"] == "perplexity"
 
 
 def test_kept_to_is_the_length_where_perplexity_stays(finished):
