@@ -1,4 +1,4 @@
-"""Write the tables of README.md from the registries: `python scripts/update_readme.py`."""
+"""Write the tables of README.md and docs/reference.md from the registries: `python scripts/update_readme.py`."""
 
 from pathlib import Path
 
@@ -6,25 +6,31 @@ import pandas as pd
 
 from hf_posgen.cli import LISTS
 
-README = Path(__file__).parent.parent / "README.md"
-COLUMNS = ["encoding", "acts on", "bias", "causal", "shift-invariant", "kernels", "mixers", "paper"]
+ROOT = Path(__file__).parent.parent
+FILES = ("README.md", "docs/reference.md")
 
 
 def tables() -> dict[str, str]:
-    """{marker: table} as Markdown."""
-    frames = {name: pd.DataFrame(LISTS[name]()) for name in ("encodings", "tasks", "presets")}
-    frames["encodings"] = frames["encodings"][COLUMNS].replace({True: "yes", False: "no"})
+    """{marker: table} as Markdown: whole ones for the reference, narrow ones (`-short`) for the README."""
+    frames = {name: pd.DataFrame(rows()).replace({True: "yes", False: "no"}) for name, rows in LISTS.items()}
+    encodings = frames["encodings"].groupby("acts on", sort=False)["encoding"].agg(", ".join).reset_index()
+    frames["encodings-short"] = encodings.rename(columns={"encoding": "encodings"})
+    frames["tasks-short"] = frames["tasks"][["task", "what"]]
+    frames["presets-short"] = frames["presets"][["preset", "runs"]]
+    frames["tasks"] = frames["tasks"][["task", "configurations"]]
     return {name: frame.to_markdown(index=False, disable_numparse=True) for name, frame in frames.items()}
 
 
 def updated(text: str) -> str:
-    """README.md with its tables as the registries say."""
+    """A text with its marked tables as the registries say."""
     for name, table in tables().items():
-        before, rest = text.split(f"<!-- {name} -->")
-        after = rest.split(f"<!-- /{name} -->")[1]
-        text = f"{before}<!-- {name} -->\n\n{table}\n\n<!-- /{name} -->{after}"
+        if f"<!-- {name} -->" in text:
+            before, rest = text.split(f"<!-- {name} -->")
+            after = rest.split(f"<!-- /{name} -->")[1]
+            text = f"{before}<!-- {name} -->\n\n{table}\n\n<!-- /{name} -->{after}"
     return text
 
 
 if __name__ == "__main__":
-    README.write_text(updated(README.read_text()))
+    for file in FILES:
+        (ROOT / file).write_text(updated((ROOT / file).read_text()))

@@ -1,8 +1,12 @@
-"""README.md says what the registries say, and its Python runs."""
+"""README.md and docs say what the registries say, link to what there is, and their Python and runs are valid."""
 
 import importlib.util
 import re
 from pathlib import Path
+
+import pytest
+
+from hf_posgen.run_config import build_run, read_yaml
 
 ROOT = Path(__file__).parent.parent
 
@@ -15,8 +19,11 @@ def _script(name: str):
 
 
 def test_tables_match_the_registries():
-    text = (ROOT / "README.md").read_text()
-    assert _script("update_readme").updated(text) == text, "run: python scripts/update_readme.py"
+    script = _script("update_readme")
+    texts = [(ROOT / file).read_text() for file in script.FILES]
+    assert [script.updated(text) for text in texts] == texts, "run: python scripts/update_readme.py"
+    marked = [name for text in texts for name in re.findall(r"<!-- ([a-z-]+) -->", text)]
+    assert sorted(marked) == sorted(script.tables()), "every table stands somewhere, once"
 
 
 def test_python_blocks_run():
@@ -26,6 +33,17 @@ def test_python_blocks_run():
         exec(compile(block, "README.md", "exec"), {})
 
 
-def test_files_that_readme_links_to_exist():
-    for target in re.findall(r"\]\(([^)#:]+)\)", (ROOT / "README.md").read_text()):
-        assert (ROOT / target).exists(), target
+@pytest.mark.parametrize("file", [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))])
+def test_files_that_a_page_links_to_exist(file):
+    for target in re.findall(r"\]\(([^)#:]+)\)", file.read_text()):
+        assert (file.parent / target).exists(), target
+
+
+def test_runs_that_pages_show_are_runs(tmp_path):
+    runs = []
+    for page in ("README.md", "docs/training.md"):
+        for block in re.findall(r"```yaml\n(.*?)```", (ROOT / page).read_text(), re.DOTALL):
+            (tmp_path / "run.yaml").write_text(block)
+            tree = read_yaml(tmp_path / "run.yaml")
+            runs += [] if "panels" in tree else [build_run(tree)]
+    assert len(runs) >= 2 and all(run.train.learning_rate == 3e-3 for run in runs)
