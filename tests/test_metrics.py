@@ -211,6 +211,22 @@ def test_extrapolation_summary_names_holes_and_refuses_nonsense():
         )
 
 
+def test_a_distance_without_an_answer_leaves_no_valid_p():
+    ask = [(d, 4 <= d <= 8) for d in range(1, 21)]
+    inputs = {"predictions": [int(right) for _, right in ask], "references": [1] * 20, "length": [64] * 20}
+    trained = {"train_length": (64, 64), "train_distance": (4, 8)}
+    module = load("posgen_extrapolation")
+    found = module.compute(**inputs, distance=[d for d, _ in ask], **trained)
+    assert found["P"] == 0 and found["P_invalid"] == ""
+    found = module.compute(**inputs, distance=[d for d, _ in ask], **trained, cells=[(64, 24)])
+    assert found["empty_cells"] == ["L64 d24"] and found["farther"] is None
+    assert found["P_invalid"] == "4 distances were not asked" and found["sum_over_distances"] == 5
+    found = module.compute(**inputs, distance=[d + 8 for d, _ in ask], **trained)
+    assert found["P"] is None and "no distance up to the end of the trained range" in found["P_invalid"]
+    found = module.compute(**inputs | {"length": [32] * 20}, distance=[d for d, _ in ask], **trained)
+    assert found["P"] is None and found["P_invalid"] == "no distance was asked at length 64"
+
+
 def test_splits_of_the_grid():
     ask = lambda length, distance: split_of(length, distance, (4, 16), (4, 8))  # noqa: E731
     assert [ask(16, 4), ask(17, 4), ask(8, 9), ask(8, 3), ask(17, 9)] == [

@@ -31,9 +31,9 @@ DEFINITIONS = """\
   to which perplexity is at most 1.05 times that at the trained length, wherever asked.
 - **Mean over a split**: over its cells, then over the seeds that fit.
 - **Sum**: accuracy summed over the distances asked, from 1 on (arXiv 2609.11913 sums 1 to 120). **P**: of that, what lies
-  beyond the trained distances over what lies up to their end. P means nothing unless accuracy reaches its floor in the
-  range asked, and it falls with a wider trained range by construction: beside it stand the P of a model that overshoots by
-  five tokens, and that of a 2-gram look-up.
+  beyond the trained distances over what lies up to their end. P means nothing unless every distance from 1 on was asked and
+  accuracy reaches its floor there, and it falls with a wider trained range by construction: beside it stand the P of a
+  model that overshoots by five tokens, and that of a 2-gram look-up.
 - **W**: accuracy beyond the trained distances, above the floor, as a share of what can be known, summed over the
   distances asked: distances won.
 - **Look-ups** (what followed the last one or two tokens when they last stood here?) and the bag of words (the
@@ -62,14 +62,14 @@ def kept_to(run: pd.DataFrame, axis: str) -> float | None:
 
 def far(run: pd.DataFrame, metric: str) -> FarNumbers | None:
     """Study 2's numbers of one run; None where it was asked no distances."""
-    some = along(run, "distance").dropna(subset=[metric])
-    if some.loc[some["distance"] >= 1, "distance"].nunique() < 2:
+    some = along(run, "distance")
+    if some.dropna(subset=[metric]).loc[some["distance"] >= 1, "distance"].nunique() < 2:
         return None
     mean = some.groupby("distance")[[metric, "chance", "ceiling"]].mean()
     look_up = some["baselines"].map(lambda all_: all_.get("induction_2gram") if isinstance(all_, dict) else None)
     look_up = pd.to_numeric(look_up).groupby(some["distance"]).mean().dropna().to_dict()
     return far_numbers(
-        mean[metric].to_dict(),
+        {d: None if pd.isna(value) else value for d, value in mean[metric].items()},
         trained_range(run, "distance")[1],
         mean["chance"].fillna(0.0).to_dict(),
         mean["ceiling"].to_dict(),

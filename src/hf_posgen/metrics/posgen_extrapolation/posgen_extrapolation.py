@@ -99,9 +99,11 @@ def split_of(length, distance, train_length, train_distance):
 
 def _far(value, train_length, train_distance, chance, ceiling):
     names = ("sum_over_distances", "P", "P_invalid", "P_overshoot", "W")
-    curve = {d: v for (n, d), v in value.items() if n == train_length[1] and d >= 0 and v is not None}
-    if train_distance is None or not curve:
+    curve = {d: v for (n, d), v in value.items() if n == train_length[1] and d >= 1}
+    if train_distance is None:
         return dict.fromkeys(names)
+    if not any(v is not None for v in curve.values()):
+        return dict.fromkeys(names) | {"P_invalid": f"no distance was asked at length {train_length[1]}"}
     floor, top = dict.fromkeys(curve, chance), dict.fromkeys(curve, ceiling)
     found = far_numbers(curve, train_distance[1], floor, top)
     return dict(zip(names, (found.total, found.ratio, found.invalid, found.overshoot, found.won), strict=True))
