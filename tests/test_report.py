@@ -191,10 +191,21 @@ def test_a_task_whose_axes_are_tied_shows_what_it_was_asked():
     assert "new lengths and distances at once" in text and "first pasted token" in text
 
 
-def test_the_longest_trained_length_counts_where_it_was_not_asked():
+def test_trained_lengths_count_where_they_were_not_asked():
     some = [row for row in study1(1) if row["length"] in (4, 8, 48)]
     assert trained_range(frame(some), "length") == (4, 16)
+    told = [row | {"shortest_train_length": 4} for row in some]
+    for asked in ((8, 48), (48,), (4, 8)):
+        assert trained_range(frame([row for row in told if row["length"] in asked]), "length") == (4, 16)
+    assert "(trained: 4 to 16)" in summary_tables([row for row in told if row["length"] > 4])
+
+
+def test_older_rows_that_say_the_longest_trained_length_alone_stay_readable():
+    some = [row for row in study1(1) if row["length"] in (4, 8, 48)]
     assert trained_range(frame([row for row in some if row["length"] == 48]), "length") == (16, 16)
+    mixed = [row | ({"shortest_train_length": 4} if row["arm"] == "rope" else {}) for row in some if row["length"] > 4]
+    ranges = trained_ranges(frame(mixed), "length")
+    assert ranges == [(4, 16), (8, 16)], "of an arm that doesn't say, what was asked"
 
 
 def test_many_arms_wrap(tmp_path):
@@ -234,6 +245,10 @@ def test_headline_and_far_tables():
     assert far_table(frame(study1(1))) is None
     gaps = frame([row for row in study2(1) if row["distance"] not in (20, 21)])
     assert "not valid: 2 distances were not asked" in far_table(gaps)[1][0][4]
+    head, lines = far_table(frame([row for row in study2(1) if row["split"] != "nearer"]))
+    assert "sum, d 4 to 32" in head and "not valid: 3 distances were not asked" in lines[0][4]
+    unanswered = [row | ({"first_accuracy": None} if row["distance"] == 32 else {}) for row in study2(1)]
+    assert "not valid: distance 32 was not asked" in far_table(frame(unanswered))[1][0][4]
 
 
 def test_a_look_up_is_no_null_for_the_token_that_it_cannot_begin():

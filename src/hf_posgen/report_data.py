@@ -110,12 +110,13 @@ def fits(table: pd.DataFrame) -> dict[str, tuple[int, int]]:
 
 def trained_range(table: pd.DataFrame, axis: str) -> tuple[float, float]:
     """The trained lengths or distances, as the runs say or else read off the rows in distribution; NaN if unknown. The
-    longest trained length counts even where it wasn't asked."""
+    shortest and the longest trained length count even where they weren't asked (older rows don't say the shortest)."""
     if axis == "distance" and not math.isnan(low := table["nearest_trained"].min()):
         return float(low), float(table["farthest_trained"].max())
     seen = table.loc[table["split"].isin(IN_DISTRIBUTION), axis].dropna()
     ends = [float(seen.min()), float(seen.max())] if len(seen) else []
-    ends += [float(table["train_length"].max())] if axis == "length" and "train_length" in table else []
+    said = ("shortest_train_length", "train_length") if axis == "length" else ()
+    ends += [float(end) for name in said if name in table for end in table[name].dropna().unique()]
     return (min(ends), max(ends)) if ends else (math.nan, math.nan)
 
 
