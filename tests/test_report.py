@@ -8,12 +8,23 @@ import numpy as np
 import pytest
 
 from hf_posgen import report_figures, report_maps, report_two_by_two
+from hf_posgen.cli import main
 from hf_posgen.files import write_rows
-from hf_posgen.report import collect_rows, report, summary_tables
+from hf_posgen.report import collect_rows, declared_contrasts, report, summary_tables
 from hf_posgen.report_data import along, axes, facts, fits, frame, panels, references, trained_range, trained_ranges
-from hf_posgen.report_headlines import DEFINITIONS, contrasts, far, far_table, headline_table, kept_to, over_all_seeds
+from hf_posgen.report_headlines import (
+    DEFINITIONS,
+    contrast_table,
+    contrasts,
+    far,
+    far_table,
+    headline_table,
+    kept_to,
+    over_all_seeds,
+)
 from hf_posgen.report_style import STYLES, order, styles
 from hf_posgen.report_tables import axis_table, fit_table, over_seeds
+from hf_posgen.statistics import t_interval
 
 from .synthetic_rows import study1, study2
 
@@ -69,6 +80,21 @@ def test_rows_that_say_too_little_are_refused():
         summary_tables([])
     with pytest.raises(ValueError, match="lack encoding, seed"):
         summary_tables([{"arm": "a"}])
+
+
+def test_two_runs_of_one_arm_and_seed_are_no_two_seeds(tmp_path):
+    rows = study2(3, arms=("none",))
+    longer = [row | {"run": row["run"] + "-longer", "step": 3300} for row in rows]
+    with pytest.raises(ValueError, match="'none' has two runs of seed 0: run study2-none-seed0, step 1000; and run "):
+        report(rows + longer, tmp_path / "report")
+    assert not (tmp_path / "report").exists(), "nothing is written"
+    for rest in (rows + longer, rows + [row | {"revision": "step-500"} for row in rows]):
+        with pytest.raises(ValueError, match="name one of them apart .* posgen evaluate RUN --arm NAME"):
+            summary_tables(rest)
+    apart = frame(rows + [row | {"arm": "none, longer"} for row in longer])
+    assert fits(apart) == {"none": (3, 3), "none, longer": (3, 3)}
+    assert len(frame(rows + [row | {"kind": "selective"} for row in longer])) == 2 * len(rows), "another question"
+    assert len(frame(rows + rows)) == 2 * len(rows), "a run and its sweep"
 
 
 def test_least_rows_are_enough(tmp_path):
@@ -285,8 +311,39 @@ def test_declared_contrasts_are_corrected_among_themselves():
     pairs = [("none", "rope")]
     (one,) = [c for c in contrasts(frame(study2(6)), pairs) if c["contrast"].startswith("farther")]
     assert one["pairs"] == 6 and one["verdict"].startswith("underpowered"), "two axes, so two contrasts"
+    assert one["smallest_p"] == pytest.approx(2 * 2 / 2**6)
     (one,) = contrasts(frame(study2(6, windows=(64,))), pairs)
-    assert one["verdict"] == "none higher"
+    assert one["verdict"] == "none higher" and one["holm_p"] == one["smallest_p"] == pytest.approx(2 / 2**6)
+
+
+def test_the_table_of_differences_shows_the_interval_and_the_smallest_p():
+    table = frame(study2(6, windows=(64,)))
+    head, (line,) = contrast_table(table, [("none", "rope")])
+    (one,) = contrasts(table, [("none", "rope")])
+    means = table[table["split"] == "farther"].groupby(["arm", "seed"])["first_accuracy"].mean()
+    low, high = t_interval(means["none"] - means["rope"])
+    shown = dict(zip(head, line, strict=True))
+    assert shown["mean difference"] == f"{one['difference']:+.3f} [{low:+.3f}, {high:+.3f}]"
+    assert low < one["difference"] < high and shown["smallest p possible"] == "0.031"
+    head, lines = contrast_table(frame(study2(2)))
+    assert len(lines) == 6 and "[" not in lines[0][2] and lines[0][4] == "1.000"
+
+
+def test_a_report_tests_the_contrasts_that_were_declared(tmp_path, capsys):
+    write_rows(tmp_path / "sweep" / "results.jsonl", study2(2, distances=range(3, 11), windows=(64,)))
+    assert declared_contrasts([tmp_path / "sweep"]) is None
+    (tmp_path / "sweep" / "sweep.yaml").write_text("contrasts: [[alibi, rope]]\npanels: {}\n")
+    differences = lambda: [  # noqa: E731
+        line for line in (tmp_path / "out" / "report.md").read_text().splitlines() if line.startswith("| farther: ")
+    ]
+    command = ["report", str(tmp_path / "sweep"), "-o", str(tmp_path / "out")]
+    main(command)
+    assert [line.split("|")[1].strip() for line in differences()] == ["farther: alibi - rope"]
+    main([*command, "--contrasts", "none:rope", "none:alibi"])
+    assert [line.split("|")[1].strip() for line in differences()] == ["farther: none - rope", "farther: none - alibi"]
+    with pytest.raises(SystemExit):
+        main([*command, "--contrasts", "none:rpoe"])
+    assert "unknown arm 'rpoe' (did you mean 'rope'?); allowed: none, rope, alibi" in capsys.readouterr().err
 
 
 def test_an_encoding_looks_the_same_everywhere():

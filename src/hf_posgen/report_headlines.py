@@ -20,7 +20,7 @@ from .report_data import (
     trained_range,
 )
 from .report_tables import over_seeds
-from .statistics import holm, sign_flip, smallest_p, underpowered
+from .statistics import holm, sign_flip, smallest_p, t_interval, underpowered
 
 BEYOND = {"length": "longer", "distance": "farther"}
 MUCH_WORSE = 1.05  # times the perplexity at the trained length
@@ -44,7 +44,8 @@ DEFINITIONS = """\
   bootstrap over sequences where each asks more than once.
 - **Best**: the best seed, chosen on the very cells it is shown for; read it only beside the mean.
 - **Differences**: the exact paired sign-flip test over the seeds where both arms fit, with Holm's correction over all
-  contrasts of a panel. No arm is called higher unless the test carries it; "underpowered" where no outcome could.
+  contrasts of a panel, or those declared beforehand; beside the smallest p that so many pairs of seeds can reach. No arm is
+  called higher unless the test carries it; "underpowered" where no outcome could.
 - Of a paste the **first token**, which must resolve the distance, and the **rest**, which content can find, stand apart.
 - **Free running** (`posgen evaluate --free-running`): token accuracy where the model reads its own pasted tokens instead of
   the right ones, as when it generates greedily. A sequence is right as a whole in both cases or in neither."""
@@ -173,7 +174,8 @@ def contrasts(table: pd.DataFrame, pairs: list[tuple[str, str]] | None = None) -
     """Pairs of arms on one number each, the mean over the unseen cells of an axis, by the exact paired sign-flip test
     over the seeds where both fit, with Holm's correction over all contrasts of the panel. The verdict names a winner only
     where the test carries it: of accuracies the higher, of perplexities the lower. pairs: those declared beforehand
-    (default: all)."""
+    (default: all). interval: Student's t of the paired difference. smallest_p: what so many pairs of seeds can reach at
+    best, corrected too."""
     metric, found = metrics(table)[0], {}
     for axis in axes(table):
         unseen = table[table["fit"] & (table["split"] == BEYOND[axis])].dropna(subset=[metric])
@@ -195,16 +197,22 @@ def contrasts(table: pd.DataFrame, pairs: list[tuple[str, str]] | None = None) -
         else:
             verdict = "not told apart"
         out.append(
-            {"contrast": name, "pairs": len(d), "difference": mean, "smallest_p": smallest_p(len(d))}
+            {"contrast": name, "pairs": len(d), "difference": mean, "interval": t_interval(d)}
+            | {"smallest_p": min(1.0, len(found) * smallest_p(len(d)))}
             | {"holm_p": adjusted[name], "verdict": verdict}
         )
     return out
 
 
-def contrast_table(table: pd.DataFrame) -> tuple[list[str], list[list[str]]] | None:
+def contrast_table(
+    table: pd.DataFrame, pairs: list[tuple[str, str]] | None = None
+) -> tuple[list[str], list[list[str]]] | None:
     """(head, lines) of `contrasts`; None where there is no pair."""
-    lines = [
-        [one["contrast"], str(one["pairs"]), f"{one['difference']:+.3f}", f"{one['holm_p']:.3f}", one["verdict"]]
-        for one in contrasts(table)
-    ]
-    return (["contrast", "pairs of seeds", "mean difference", "p (Holm)", "verdict"], lines) if lines else None
+    lines = []
+    for one in contrasts(table, pairs):
+        low, high = one["interval"] or (None, None)
+        difference = f"{one['difference']:+.3f}" + ("" if low is None else f" [{low:+.3f}, {high:+.3f}]")
+        p = [f"{one[name]:.3f}" for name in ("holm_p", "smallest_p")]
+        lines.append([one["contrast"], str(one["pairs"]), difference, *p, one["verdict"]])
+    head = ["contrast", "pairs of seeds", "mean difference", "p (Holm)", "smallest p possible", "verdict"]
+    return (head, lines) if lines else None
