@@ -330,20 +330,23 @@ def test_the_table_of_differences_shows_the_interval_and_the_smallest_p():
 
 
 def test_a_report_tests_the_contrasts_that_were_declared(tmp_path, capsys):
-    write_rows(tmp_path / "sweep" / "results.jsonl", study2(2, distances=range(3, 11), windows=(64,)))
+    write_rows(tmp_path / "sweep" / "results.jsonl", [row for row in study1(2) if row["length"] in (4, 16, 48)])
     assert declared_contrasts([tmp_path / "sweep"]) is None
-    (tmp_path / "sweep" / "sweep.yaml").write_text("contrasts: [[alibi, rope]]\npanels: {}\n")
+    (tmp_path / "sweep" / "sweep.yaml").write_text("contrasts: [[learned, rope]]\npanels: {}\n")
     differences = lambda: [  # noqa: E731
-        line for line in (tmp_path / "out" / "report.md").read_text().splitlines() if line.startswith("| farther: ")
+        line for line in (tmp_path / "out" / "report.md").read_text().splitlines() if line.startswith("| longer: ")
     ]
     command = ["report", str(tmp_path / "sweep"), "-o", str(tmp_path / "out")]
     main(command)
-    assert [line.split("|")[1].strip() for line in differences()] == ["farther: alibi - rope"]
-    main([*command, "--contrasts", "none:rope", "none:alibi"])
-    assert [line.split("|")[1].strip() for line in differences()] == ["farther: none - rope", "farther: none - alibi"]
+    assert [line.split("|")[1].strip() for line in differences()] == ["longer: learned - rope"]
+    main([*command, "--contrasts", "sinusoidal:rope", "sinusoidal:learned"])
+    assert [line.split("|")[1].strip() for line in differences()] == [
+        "longer: sinusoidal - rope",
+        "longer: sinusoidal - learned",
+    ]
     with pytest.raises(SystemExit):
         main([*command, "--contrasts", "none:rpoe"])
-    assert "unknown arm 'rpoe' (did you mean 'rope'?); allowed: none, rope, alibi" in capsys.readouterr().err
+    assert "unknown arm 'rpoe' (did you mean 'rope'?); allowed: none, learned" in capsys.readouterr().err
 
 
 def test_an_encoding_looks_the_same_everywhere():

@@ -57,8 +57,9 @@ def kept_to(run: pd.DataFrame, axis: str) -> float | None:
         curve = along(run, axis).groupby(axis)["perplexity"].mean()
         return farthest_kept(list((curve.iloc[0] / curve).items()), level=1 / MUCH_WORSE)
     tested = "test" if (run["split"] == "test").any() else "validation"
-    some = run[run["split"].isin([tested, BEYOND[axis]])].dropna(subset=["exact_match_low", axis])
-    return farthest_kept(list(zip(some[axis], some["exact_match_low"], strict=True)))
+    some = run[run["split"].isin([tested, BEYOND[axis]])].dropna(subset=[axis])
+    lows = some["exact_match_low"].astype(float).fillna(0.0)  # a cell without an answer is not kept
+    return farthest_kept(list(zip(some[axis], lows, strict=True)))
 
 
 def far(run: pd.DataFrame, metric: str) -> FarNumbers | None:
