@@ -1,5 +1,6 @@
 """Reports from rows that were made up by formula."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -27,6 +28,7 @@ from hf_posgen.report_tables import axis_table, fit_table, over_seeds
 from hf_posgen.statistics import t_interval
 
 from .synthetic_rows import study1, study2
+from .synthetic_rows import text as synthetic_text
 
 
 @pytest.fixture(scope="module")
@@ -105,9 +107,36 @@ def test_least_rows_are_enough(tmp_path):
 
 
 def test_only_trained_cells_makes_a_table_of_fits(tmp_path):
-    rows = [row for row in study1(1) if row["split"] == "test"]
-    assert "Nothing was asked beyond" in summary_tables(rows)
-    assert report(rows, tmp_path).markdown.is_file()
+    rows = [row for row in study1(4, unfit=("none", ("alibi", 1))) if row["split"] == "test"]
+    text = summary_tables(rows)
+    assert "Study 1, fixed offset: nothing was asked beyond the trained range" in text and "1 of 1" not in text
+    lines = {line.split()[0]: line for line in text.split("\n\n")[0].splitlines()[1:]}
+    assert "exact match" in lines["arm"] and lines["rope"].split()[1:] == [
+        "4",
+        "of",
+        "4",
+        "test",
+        "1.00",
+        "[1.00,",
+        "1.00]",
+    ]
+    assert "3 of 4" in lines["alibi"] and "1.00 [1.00, 1.00]" in lines["alibi"]
+    assert "did not fit" in text and lines["none"].split()[1] == "*"
+    made = report(rows, tmp_path).markdown.read_text()
+    assert "### By split" in made and re.search(r"\| rope +\| 4 of 4 +\| test +\| 1\.00 \[1\.00, 1\.00\]", made)
+
+
+def test_a_panel_without_anything_unseen_is_shown_beside_one_that_has():
+    text = summary_tables(study1(1) + [row for row in study2(1) if row["split"] == "test"])
+    assert "by length" in text and "delay copy: nothing was asked beyond the trained range" in text
+    assert "first pasted token" in text
+
+
+def test_means_of_perplexities_are_no_shares():
+    text = summary_tables([row for row in synthetic_text() if row["split"] == "test"])
+    lines = [line for line in text.splitlines() if line.strip().startswith("rope") and "test" in line]
+    mean, low, high = map(float, re.findall(r"(\d+\.\d+)", lines[0])[:3])
+    assert 1 < low < mean < high, lines
 
 
 def test_collect_rows_counts_a_sweep_and_its_runs_once(tmp_path):

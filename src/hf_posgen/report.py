@@ -8,7 +8,7 @@ from .files import read_rows, write_text
 from .report_data import Panel, axes, facts, frame, metrics, panels
 from .report_headlines import DEFINITIONS, contrast_table, far_table, headline_table, over_all_seeds
 from .report_html import write_page
-from .report_tables import axis_table, caption, fit_table, markdown, summary_tables
+from .report_tables import axis_table, caption, fit_table, markdown, split_table, summary_tables
 from .run_tree import read_yaml
 
 __all__ = ["ReportPaths", "collect_rows", "declared_contrasts", "report", "summary_tables"]
@@ -90,6 +90,8 @@ def _panel(panel: Panel, figures: list[Path], pairs: list[tuple[str, str]] | Non
     table = panel.table
     blocks = [f"## {panel.title}", _facts(table), markdown(*fit_table(table))]
     blocks += [f"![{path.stem.replace('_', ' ')}](figures/{path.name})" for path in figures]
+    if not axes(table):
+        blocks += ["### By split", markdown(*split_table(table))]
     head, lines = headline_table(table)
     if len(head) > 1:
         blocks += ["### Headline numbers", markdown(head, lines)]
