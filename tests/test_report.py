@@ -354,6 +354,9 @@ def test_the_table_of_differences_shows_the_interval_and_the_smallest_p():
     shown = dict(zip(head, line, strict=True))
     assert shown["mean difference"] == f"{one['difference']:+.3f} [{low:+.3f}, {high:+.3f}]"
     assert low < one["difference"] < high and shown["smallest p possible"] == "0.031"
+    assert contrasts(frame(study2(2, windows=(64,))), [("none", "rope")])[0]["verdict"].endswith(
+        "2 pairs can't reach p < .05 in 1 contrast"
+    )
     head, lines = contrast_table(frame(study2(2)))
     assert len(lines) == 6 and "[" not in lines[0][2] and lines[0][4] == "1.000"
 

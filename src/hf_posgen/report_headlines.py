@@ -190,9 +190,8 @@ def contrasts(table: pd.DataFrame, pairs: list[tuple[str, str]] | None = None) -
     for name, (a, b, d) in found.items():
         mean = float(d.mean())
         if underpowered(len(d), len(found)):
-            verdict = (
-                f"underpowered: {len(d)} pair{'s' if len(d) > 1 else ''} can't reach p < .05 in {len(found)} contrasts"
-            )
+            many = [f"{n} {word}{'' if n == 1 else 's'}" for n, word in ((len(d), "pair"), (len(found), "contrast"))]
+            verdict = f"underpowered: {many[0]} can't reach p < .05 in {many[1]}"
         elif adjusted[name] < 0.05:
             verdict = f"{b if mean > 0 else a} lower" if metric == "perplexity" else f"{a if mean > 0 else b} higher"
         else:
