@@ -218,11 +218,14 @@ def test_the_headline_numbers_stand_on_the_card_with_what_they_mean(folder):
     assert "| kept to length | 32 |" in text and "| longer: exact match | 0.80 |" in text and DEFINITIONS in text
     pastes = [paste_row("test", d) for d in range(15, 26)] + [paste_row("farther", d, first=0.1) for d in range(26, 41)]
     text = render(folder(pastes, COPY), REPO)["README.md"]
+    assert "| P: first pasted token | not valid: 14 distances were not asked |" in text
+    pastes += [paste_row("nearer", d, first=0.0) for d in range(1, 15)]
+    text = render(folder(pastes, COPY), REPO)["README.md"]
     for said in (
-        "| sum, d 15 to 40: first pasted token | 7.00 |",
+        "| sum, d 1 to 40: first pasted token | 7.00 |",
         "| P: first pasted token | 0.27 |",
         "| P: rest of the paste | not valid: accuracy has not reached its floor at distance 40 |",
-        "| P if it overshot by 5: first pasted token | 0.51 |",
+        "| P if it overshot by 5: first pasted token | 0.23 |",
     ):
         assert said in text
     assert "| P of a 2-gram look-up" not in text, "these rows know none"

@@ -18,7 +18,8 @@ from .training_helpers import small_run
 
 FIELDS = """run arm encoding sampler mixer logit_scale task seed split length distance count exact_match exact_match_low
 exact_match_high token_accuracy token_accuracy_low token_accuracy_high nll chance ceiling baselines fit bos head_size
-parameters tokens_seen train_flops lr train_length train_distance step selected_on dtype revision out_of_range panel kind"""
+parameters tokens_seen train_flops lr train_length train_distance step selected_on dtype revision out_of_range panel kind
+shortest_train_length"""
 PASTE = [f"{part}_accuracy{end}" for part in ("first", "rest") for end in ("", "_low", "_high")]
 STREAM = {"name": "delay_copy", "window": 48, "test_distances": [9, 12], "test_windows": [64]}
 
@@ -158,6 +159,7 @@ def test_rows_have_every_field_for_every_cell(stream_run):
     row = rows[0]
     assert (row["arm"], row["panel"], row["run"], row["step"]) == ("my arm", "study2", "run", 3)
     assert row["train_distance"] == [4, 8] and row["train_length"] == 48 and row["dtype"] == "float32"
+    assert row["shortest_train_length"] == 48
     assert row["fit"] is False and row["train_flops"] > 0
 
 

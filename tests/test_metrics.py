@@ -15,6 +15,8 @@ from huggingface_hub import RepoCard
 import hf_posgen.metrics
 from hf_posgen.metrics.functional import IGNORE, nats_by_position, score, score_ragged, share
 from hf_posgen.metrics.posgen_extrapolation.posgen_extrapolation import split_of
+from hf_posgen.report_data import frame
+from hf_posgen.report_headlines import far, kept_to
 from hf_posgen.statistics import wilson
 
 HOME = Path(hf_posgen.metrics.__file__).parent
@@ -209,6 +211,90 @@ def test_extrapolation_summary_names_holes_and_refuses_nonsense():
         load("posgen_extrapolation").compute(
             predictions=[2], references=[1], length=[4], distance=[1], train_length=(4, 4)
         )
+
+
+def test_the_module_and_the_report_give_the_same_numbers():
+    """Each sequence asks several times, and chance, ceiling and the look-up change with the distance."""
+    rng = np.random.default_rng(5)
+    beside = {d: (0.02 + 0.001 * d, 1.0 - 0.01 * d, 0.9 / (1 + d)) for d in range(1, 25)}
+    rows, inputs = [], {"predictions": [], "references": [], "length": [], "distance": []}
+    cells = [("test" if 4 <= d <= 8 else "farther" if d > 8 else "nearer", 64, d) for d in range(1, 25)]
+    cells += [("longer", length, d) for length in (96, 128) for d in range(4, 9)]
+    for split, length, d in cells:
+        asked = rng.integers(0, 6, size=80)
+        chance, ceiling, look_up = beside[d]
+        right = rng.binomial(asked, 0.97 if d < 12 and length < 128 else chance)
+        row = {"run": "a", "arm": "a", "encoding": "none", "seed": 0, "fit": True, "task": "delay_copy", "split": split}
+        row |= {"length": length, "distance": d, "train_length": 64, "train_distance": [4, 8], "chance": chance}
+        rows.append(
+            row | {"ceiling": ceiling, "baselines": {"induction_2gram": look_up}} | share("exact_match", right, asked)
+        )
+        for key, values in zip(inputs, (right, asked, [length] * 80, [d] * 80), strict=True):
+            inputs[key] += [int(value) for value in values]
+    run = frame(rows)
+    options = {
+        name: {d: values[i] for d, values in beside.items()}
+        for i, name in enumerate(("chance", "ceiling", "induction"))
+    }
+    found = load("posgen_extrapolation").compute(
+        **inputs, train_length=(64, 64), train_distance=(4, 8), cells=[cell[1:] for cell in cells], **options
+    )
+    assert (
+        (found["longest_length"], found["farthest_distance"])
+        == (kept_to(run, "length"), kept_to(run, "distance"))
+        == (96, 11)
+    )
+    numbers = far(run, "exact_match")
+    names = ("sum_over_distances", "P", "P_overshoot", "P_induction", "W")
+    of_the_report = (numbers.total, numbers.ratio, numbers.overshoot, numbers.induction, numbers.won)
+    assert [found[name] for name in names] == pytest.approx(of_the_report) and found[
+        "P_invalid"
+    ] == numbers.invalid == ""
+    means = run.groupby("split")["exact_match"].mean()
+    assert [found[s] for s in ("in_distribution", "longer", "farther", "nearer")] == pytest.approx(
+        [means[s] for s in ("test", "longer", "farther", "nearer")]
+    )
+
+
+def test_an_empty_cell_is_not_kept_in_the_report_either():
+    row = {"arm": "a", "encoding": "none", "seed": 0, "fit": True, "task": "t", "distance": 3}
+    hole = [row | {"split": "test" if n == 4 else "longer", "length": n} for n in (4, 8, 16)]
+    whole = {"exact_match": 1.0, "exact_match_low": 0.95}
+    empty = {"exact_match": None, "exact_match_low": None}
+    assert kept_to(frame([one | whole for one in hole]), "length") == 16
+    assert kept_to(frame([one | (empty if one["length"] == 8 else whole) for one in hole]), "length") == 4
+
+
+def test_a_floor_by_distance_must_name_every_distance():
+    one = {"predictions": [1, 1], "references": [1, 1], "length": [4, 4], "distance": [1, 2], "train_length": (4, 4)}
+    with pytest.raises(ValueError, match="chance has no value at distance 2: give one number"):
+        load("posgen_extrapolation").compute(**one, train_distance=(1, 1), chance={1: 0.1})
+
+
+def test_modules_that_share_a_file_hold_the_same_file():
+    """Each folder is pushed alone, so each has its own copy."""
+    copies = {}
+    for file in HOME.glob("*/*.py"):
+        copies.setdefault(file.name, set()).add(file.read_text())
+    assert {name for name, texts in copies.items() if len(texts) > 1} == set() and len(
+        list(HOME.glob("*/intervals.py"))
+    ) == 2
+
+
+def test_a_distance_without_an_answer_leaves_no_valid_p():
+    ask = [(d, 4 <= d <= 8) for d in range(1, 21)]
+    inputs = {"predictions": [int(right) for _, right in ask], "references": [1] * 20, "length": [64] * 20}
+    trained = {"train_length": (64, 64), "train_distance": (4, 8)}
+    module = load("posgen_extrapolation")
+    found = module.compute(**inputs, distance=[d for d, _ in ask], **trained)
+    assert found["P"] == 0 and found["P_invalid"] == ""
+    found = module.compute(**inputs, distance=[d for d, _ in ask], **trained, cells=[(64, 24)])
+    assert found["empty_cells"] == ["L64 d24"] and found["farther"] is None
+    assert found["P_invalid"] == "4 distances were not asked" and found["sum_over_distances"] == 5
+    found = module.compute(**inputs, distance=[d + 8 for d, _ in ask], **trained)
+    assert found["P"] is None and "no distance up to the end of the trained range" in found["P_invalid"]
+    found = module.compute(**inputs | {"length": [32] * 20}, distance=[d for d, _ in ask], **trained)
+    assert found["P"] is None and found["P_invalid"] == "no distance was asked at length 64"
 
 
 def test_splits_of_the_grid():

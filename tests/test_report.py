@@ -1,5 +1,6 @@
 """Reports from rows that were made up by formula."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,14 +9,26 @@ import numpy as np
 import pytest
 
 from hf_posgen import report_figures, report_maps, report_two_by_two
+from hf_posgen.cli import main
 from hf_posgen.files import write_rows
-from hf_posgen.report import collect_rows, report, summary_tables
+from hf_posgen.report import collect_rows, declared_contrasts, report, summary_tables
 from hf_posgen.report_data import along, axes, facts, fits, frame, panels, references, trained_range, trained_ranges
-from hf_posgen.report_headlines import DEFINITIONS, contrasts, far, far_table, headline_table, kept_to, over_all_seeds
+from hf_posgen.report_headlines import (
+    DEFINITIONS,
+    contrast_table,
+    contrasts,
+    far,
+    far_table,
+    headline_table,
+    kept_to,
+    over_all_seeds,
+)
 from hf_posgen.report_style import STYLES, order, styles
 from hf_posgen.report_tables import axis_table, fit_table, over_seeds
+from hf_posgen.statistics import t_interval
 
 from .synthetic_rows import study1, study2
+from .synthetic_rows import text as synthetic_text
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +84,21 @@ def test_rows_that_say_too_little_are_refused():
         summary_tables([{"arm": "a"}])
 
 
+def test_two_runs_of_one_arm_and_seed_are_no_two_seeds(tmp_path):
+    rows = study2(3, arms=("none",))
+    longer = [row | {"run": row["run"] + "-longer", "step": 3300} for row in rows]
+    with pytest.raises(ValueError, match="'none' has two runs of seed 0: run study2-none-seed0, step 1000; and run "):
+        report(rows + longer, tmp_path / "report")
+    assert not (tmp_path / "report").exists(), "nothing is written"
+    for rest in (rows + longer, rows + [row | {"revision": "step-500"} for row in rows]):
+        with pytest.raises(ValueError, match="name one of them apart .* posgen evaluate RUN --arm NAME"):
+            summary_tables(rest)
+    apart = frame(rows + [row | {"arm": "none, longer"} for row in longer])
+    assert fits(apart) == {"none": (3, 3), "none, longer": (3, 3)}
+    assert len(frame(rows + [row | {"kind": "selective"} for row in longer])) == 2 * len(rows), "another question"
+    assert len(frame(rows + rows)) == 2 * len(rows), "a run and its sweep"
+
+
 def test_least_rows_are_enough(tmp_path):
     keep = ("arm", "encoding", "seed", "split", "length", "exact_match", "fit", "task")
     rows = [{name: row[name] for name in keep} for row in study1(1)]
@@ -79,9 +107,36 @@ def test_least_rows_are_enough(tmp_path):
 
 
 def test_only_trained_cells_makes_a_table_of_fits(tmp_path):
-    rows = [row for row in study1(1) if row["split"] == "test"]
-    assert "Nothing was asked beyond" in summary_tables(rows)
-    assert report(rows, tmp_path).markdown.is_file()
+    rows = [row for row in study1(4, unfit=("none", ("alibi", 1))) if row["split"] == "test"]
+    text = summary_tables(rows)
+    assert "Study 1, fixed offset: nothing was asked beyond the trained range" in text and "1 of 1" not in text
+    lines = {line.split()[0]: line for line in text.split("\n\n")[0].splitlines()[1:]}
+    assert "exact match" in lines["arm"] and lines["rope"].split()[1:] == [
+        "4",
+        "of",
+        "4",
+        "test",
+        "1.00",
+        "[1.00,",
+        "1.00]",
+    ]
+    assert "3 of 4" in lines["alibi"] and "1.00 [1.00, 1.00]" in lines["alibi"]
+    assert "did not fit" in text and lines["none"].split()[1] == "*"
+    made = report(rows, tmp_path).markdown.read_text()
+    assert "### By split" in made and re.search(r"\| rope +\| 4 of 4 +\| test +\| 1\.00 \[1\.00, 1\.00\]", made)
+
+
+def test_a_panel_without_anything_unseen_is_shown_beside_one_that_has():
+    text = summary_tables(study1(1) + [row for row in study2(1) if row["split"] == "test"])
+    assert "by length" in text and "delay copy: nothing was asked beyond the trained range" in text
+    assert "first pasted token" in text
+
+
+def test_means_of_perplexities_are_no_shares():
+    text = summary_tables([row for row in synthetic_text() if row["split"] == "test"])
+    lines = [line for line in text.splitlines() if line.strip().startswith("rope") and "test" in line]
+    mean, low, high = map(float, re.findall(r"(\d+\.\d+)", lines[0])[:3])
+    assert 1 < low < mean < high, lines
 
 
 def test_collect_rows_counts_a_sweep_and_its_runs_once(tmp_path):
@@ -191,10 +246,21 @@ def test_a_task_whose_axes_are_tied_shows_what_it_was_asked():
     assert "new lengths and distances at once" in text and "first pasted token" in text
 
 
-def test_the_longest_trained_length_counts_where_it_was_not_asked():
+def test_trained_lengths_count_where_they_were_not_asked():
     some = [row for row in study1(1) if row["length"] in (4, 8, 48)]
     assert trained_range(frame(some), "length") == (4, 16)
+    told = [row | {"shortest_train_length": 4} for row in some]
+    for asked in ((8, 48), (48,), (4, 8)):
+        assert trained_range(frame([row for row in told if row["length"] in asked]), "length") == (4, 16)
+    assert "(trained: 4 to 16)" in summary_tables([row for row in told if row["length"] > 4])
+
+
+def test_older_rows_that_say_the_longest_trained_length_alone_stay_readable():
+    some = [row for row in study1(1) if row["length"] in (4, 8, 48)]
     assert trained_range(frame([row for row in some if row["length"] == 48]), "length") == (16, 16)
+    mixed = [row | ({"shortest_train_length": 4} if row["arm"] == "rope" else {}) for row in some if row["length"] > 4]
+    ranges = trained_ranges(frame(mixed), "length")
+    assert ranges == [(4, 16), (8, 16)], "of an arm that doesn't say, what was asked"
 
 
 def test_many_arms_wrap(tmp_path):
@@ -243,6 +309,10 @@ def test_headline_and_far_tables():
     assert far_table(frame(study1(1))) is None
     gaps = frame([row for row in study2(1) if row["distance"] not in (20, 21)])
     assert "not valid: 2 distances were not asked" in far_table(gaps)[1][0][4]
+    head, lines = far_table(frame([row for row in study2(1) if row["split"] != "nearer"]))
+    assert "sum, d 4 to 32" in head and "not valid: 3 distances were not asked" in lines[0][4]
+    unanswered = [row | ({"first_accuracy": None} if row["distance"] == 32 else {}) for row in study2(1)]
+    assert "not valid: distance 32 was not asked" in far_table(frame(unanswered))[1][0][4]
 
 
 def test_a_look_up_is_no_null_for_the_token_that_it_cannot_begin():
@@ -279,8 +349,45 @@ def test_declared_contrasts_are_corrected_among_themselves():
     pairs = [("none", "rope")]
     (one,) = [c for c in contrasts(frame(study2(6)), pairs) if c["contrast"].startswith("farther")]
     assert one["pairs"] == 6 and one["verdict"].startswith("underpowered"), "two axes, so two contrasts"
+    assert one["smallest_p"] == pytest.approx(2 * 2 / 2**6)
     (one,) = contrasts(frame(study2(6, windows=(64,))), pairs)
-    assert one["verdict"] == "none higher"
+    assert one["verdict"] == "none higher" and one["holm_p"] == one["smallest_p"] == pytest.approx(2 / 2**6)
+
+
+def test_the_table_of_differences_shows_the_interval_and_the_smallest_p():
+    table = frame(study2(6, windows=(64,)))
+    head, (line,) = contrast_table(table, [("none", "rope")])
+    (one,) = contrasts(table, [("none", "rope")])
+    means = table[table["split"] == "farther"].groupby(["arm", "seed"])["first_accuracy"].mean()
+    low, high = t_interval(means["none"] - means["rope"])
+    shown = dict(zip(head, line, strict=True))
+    assert shown["mean difference"] == f"{one['difference']:+.3f} [{low:+.3f}, {high:+.3f}]"
+    assert low < one["difference"] < high and shown["smallest p possible"] == "0.031"
+    assert contrasts(frame(study2(2, windows=(64,))), [("none", "rope")])[0]["verdict"].endswith(
+        "2 pairs can't reach p < .05 in 1 contrast"
+    )
+    head, lines = contrast_table(frame(study2(2)))
+    assert len(lines) == 6 and "[" not in lines[0][2] and lines[0][4] == "1.000"
+
+
+def test_a_report_tests_the_contrasts_that_were_declared(tmp_path, capsys):
+    write_rows(tmp_path / "sweep" / "results.jsonl", [row for row in study1(2) if row["length"] in (4, 16, 48)])
+    assert declared_contrasts([tmp_path / "sweep"]) is None
+    (tmp_path / "sweep" / "sweep.yaml").write_text("contrasts: [[learned, rope]]\npanels: {}\n")
+    differences = lambda: [  # noqa: E731
+        line for line in (tmp_path / "out" / "report.md").read_text().splitlines() if line.startswith("| longer: ")
+    ]
+    command = ["report", str(tmp_path / "sweep"), "-o", str(tmp_path / "out")]
+    main(command)
+    assert [line.split("|")[1].strip() for line in differences()] == ["longer: learned - rope"]
+    main([*command, "--contrasts", "sinusoidal:rope", "sinusoidal:learned"])
+    assert [line.split("|")[1].strip() for line in differences()] == [
+        "longer: sinusoidal - rope",
+        "longer: sinusoidal - learned",
+    ]
+    with pytest.raises(SystemExit):
+        main([*command, "--contrasts", "none:rpoe"])
+    assert "unknown arm 'rpoe' (did you mean 'rope'?); allowed: none, learned" in capsys.readouterr().err
 
 
 def test_an_encoding_looks_the_same_everywhere():

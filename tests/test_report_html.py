@@ -262,3 +262,27 @@ def test_numbers_of_the_page_are_those_of_the_rows():
 def test_colours_on_dark_keep_their_hue():
     assert on_dark("#222222") == "#ebebeb"
     assert on_dark("#0072B2") != "#0072B2"
+
+
+@pytest.mark.browser
+def test_one_length_is_drawn_as_a_strip_and_arms_stand_in_one_order(tmp_path):
+    """Whatever order the folders were named in: lines, maps and buttons show the arms in the order of all figures."""
+    rows = [row for arm in ("rope", "alibi", "none") for row in study2(3, arms=(arm,), windows=(64,))]
+    found = browse(
+        page([describe(panel) for panel in panels(frame(rows))], "One length"),
+        """
+        const names = (all) => [...document.querySelectorAll(all)].map((one) => one.dataset.arm || one.dataset.name);
+        const svg = document.querySelector("#maps svg"), box = svg.getBoundingClientRect();
+        const cells = [...svg.querySelectorAll(".cell")].map((one) => one.getBoundingClientRect());
+        const near = svg.querySelector(".frame").getBoundingClientRect();
+        return { maps: names("#maps figure"), lines: names("#curves .series"), buttons: names("#arms button"),
+                 words: [...svg.querySelectorAll("text")].pop().textContent, height: box.height, count: cells.length,
+                 level: new Set(cells.map((one) => one.top)).size, across: new Set(cells.map((one) => one.left)).size,
+                 framed: near.width / cells[0].width };
+        """,
+        tmp_path,
+    )
+    assert found["errors"] == []
+    assert found["maps"] == found["lines"] == found["buttons"] == ["none", "rope", "alibi"]
+    assert (found["count"], found["level"], found["across"]) == (33, 1, 33) and found["height"] < 80
+    assert found["words"] == "→ distance, ↑ length" and 4.5 < found["framed"] < 5.5

@@ -149,5 +149,33 @@ def test_far_numbers_say_why_p_means_nothing():
         "distance 14 was not asked"
     )
     assert "no distance beyond" in far_numbers(curve, 20, floor, ceiling).invalid
+    assert "no distance up to the end" in far_numbers({d: curve[d] for d in range(11, 21)}, 10, floor, ceiling).invalid
+    assert "accuracy is 0 up to" in far_numbers(dict.fromkeys(curve, 0.0), 10, floor, ceiling).invalid
     with pytest.raises(ValueError, match="no distance"):
         far_numbers({}, 10, floor, ceiling)
+
+
+def test_p_needs_every_distance_from_one_on():
+    """A distance that is left out of the sum is no zero: which one, near or far, makes no difference."""
+    floor, ceiling = dict.fromkeys(range(31), 0.1), dict.fromkeys(range(31), 1.0)
+    curve = {d: 1.0 if d <= 10 else 0.12 for d in range(21)}
+    assert far_numbers(curve, 10, floor, ceiling).invalid == "", "from 0 on"
+    for missing in range(1, 21):
+        holes = [curve | {missing: None}] + [{d: v for d, v in curve.items() if d != missing}] * (missing < 20)
+        for hole in holes:
+            found = far_numbers(hole, 10, floor, ceiling)
+            assert found.invalid == f"distance {missing} was not asked"
+            assert found.total == pytest.approx(sum(v for d, v in hole.items() if d and v is not None))
+    assert far_numbers({d: v for d, v in curve.items() if d > 3}, 10, floor, ceiling).invalid.startswith("3 distances")
+    assert far_numbers(curve | dict.fromkeys(range(21, 26)), 10, floor, ceiling).invalid.startswith("5 distances")
+
+
+def test_where_there_is_no_p_it_is_said_why():
+    rng = np.random.default_rng(4)
+    floor, ceiling = dict.fromkeys(range(9), 0.1), dict.fromkeys(range(9), 1.0)
+    for _ in range(300):
+        asked = rng.choice(9, size=rng.integers(1, 9), replace=False).tolist()
+        curve = {d: [None, 0.0, 0.1, 1.0][rng.integers(4)] for d in asked}
+        if any(d and v is not None for d, v in curve.items()):
+            found = far_numbers(curve, int(rng.integers(9)), floor, ceiling)
+            assert found.ratio is not None or found.invalid

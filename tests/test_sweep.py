@@ -16,7 +16,7 @@ from accelerate import Accelerator
 from hf_posgen.executor_hf_jobs import repo_name, run_on_hf_jobs
 from hf_posgen.executor_local import queue, run_locally
 from hf_posgen.files import read_rows, write_rows
-from hf_posgen.run_config import build_run
+from hf_posgen.run_config import build_run, run_hash
 from hf_posgen.sweep import arms_of, best_run, dry_run, points, presets, read_sweep, sweep
 from hf_posgen.sweep_point import Point
 from hf_posgen.sweep_select import best_rates, selection_points
@@ -47,6 +47,20 @@ def test_points_are_arms_times_seeds_and_named_by_content(tmp_path):
     assert len(set(names)) == 4 and names[0].startswith("study-rope-seed0-")
     longer = points(small_sweep(base=BASE | {"train": BASE["train"] | {"steps": 13}}))
     assert Point(longer[0], tmp_path).name != names[0]
+
+
+def test_declared_contrasts_are_checked_and_make_no_other_runs():
+    declared = small_sweep() | {"contrasts": [["rope", "none"]]}
+    assert [run_hash(run) for run in points(declared)] == [run_hash(run) for run in points(small_sweep())]
+    for pairs, said in (
+        ([["rope", "nnoe"]], "unknown arm 'nnoe' .did you mean 'none'"),
+        ([["rope", "rope"]], r"contrast \['rope', 'rope'\] names no two arms"),
+        ([["rope", "none"], ["none", "rope"]], "declared twice"),
+        (["rope"], "contrast 'rope' names no two arms"),
+        (None, "contrast None names no two arms"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            points(small_sweep() | {"contrasts": pairs})
 
 
 def test_a_grid_names_its_arms():

@@ -154,12 +154,19 @@ def report(arguments: list[str]) -> None:
     parser = parser_of(report)
     parser.add_argument("folders", nargs="+", help="run or sweep folders")
     parser.add_argument("-o", "--out", required=True, help="where to write it")
+    parser.add_argument(
+        "--contrasts", nargs="+", help="pairs of arms to test, such as none:rope (default: the sweeps' own, else all)"
+    )
     given = parser.parse_args(arguments)
-    from .report import collect_rows, summary_tables
+    from .names import pairs_of_arms
+    from .report import collect_rows, declared_contrasts, summary_tables
     from .report import report as make_report
 
     rows = collect_rows(given.folders)
-    paths = make_report(rows, given.out)
+    pairs = declared_contrasts(given.folders)
+    if given.contrasts:
+        pairs = pairs_of_arms(given.contrasts, dict.fromkeys(row["arm"] for row in rows))
+    paths = make_report(rows, given.out, contrasts=pairs)
     print(f"{summary_tables(rows)}\n\nReport: {paths.markdown}")
 
 

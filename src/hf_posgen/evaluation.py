@@ -52,12 +52,14 @@ def fits(task: Task, validation_rows: list[dict]) -> bool:
 def task_facts(task: Task) -> dict:
     """What every row says about the task."""
     trained = task.trained_cells()
+    lengths = [cell.length for cell in trained]
     distances = [cell.distance for cell in trained if cell.distance is not None]
     return {
         "task": task.name,
         "kind": task.kind,
         "bos": task.bos,
-        "train_length": max(cell.length for cell in trained),
+        "shortest_train_length": min(lengths),
+        "train_length": max(lengths),
         "train_distance": [min(distances), max(distances)] if distances else None,
     }
 

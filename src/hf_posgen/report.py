@@ -8,9 +8,10 @@ from .files import read_rows, write_text
 from .report_data import Panel, axes, facts, frame, metrics, panels
 from .report_headlines import DEFINITIONS, contrast_table, far_table, headline_table, over_all_seeds
 from .report_html import write_page
-from .report_tables import axis_table, caption, fit_table, markdown, summary_tables
+from .report_tables import axis_table, caption, fit_table, markdown, split_table, summary_tables
+from .run_tree import read_yaml
 
-__all__ = ["ReportPaths", "collect_rows", "report", "summary_tables"]
+__all__ = ["ReportPaths", "collect_rows", "declared_contrasts", "report", "summary_tables"]
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,21 @@ def collect_rows(folders) -> list[dict]:
     return list(rows.values())
 
 
-def report(rows: list[dict], out: str | Path, title: str = "Extrapolation report") -> ReportPaths:
-    """Write out/report.md, out/report.html and out/figures/*.png|pdf. Raises `ValueError` where there are no rows."""
+def declared_contrasts(folders) -> list[tuple[str, str]] | None:
+    """The pairs of arms that sweep folders declare to test; None where none does, and all pairs are."""
+    trees = [read_yaml(file) for folder in folders if (file := Path(folder) / "sweep.yaml").is_file()]
+    declared = {frozenset(pair): tuple(pair) for tree in trees for pair in tree.get("contrasts", ())}
+    return list(declared.values()) if any("contrasts" in tree for tree in trees) else None
+
+
+def report(
+    rows: list[dict],
+    out: str | Path,
+    title: str = "Extrapolation report",
+    contrasts: list[tuple[str, str]] | None = None,
+) -> ReportPaths:
+    """Write out/report.md, out/report.html and out/figures/*.png|pdf. contrasts: the pairs of arms to test (default: all).
+    Raises `ValueError` where there are no rows."""
     from . import report_figures as draw
     from .report_maps import heat_maps
     from .report_text import position_curve
@@ -53,7 +67,7 @@ def report(rows: list[dict], out: str | Path, title: str = "Extrapolation report
         mine = [path for make in (draw.curves, position_curve, heat_maps) for path in make(panel, out / "figures")]
         mine += two_by_two(panel, one_fixed_distance(shown), out / "figures")
         figures += mine
-        blocks += _panel(panel, mine)
+        blocks += _panel(panel, mine, contrasts)
     blocks += ["## What the numbers are", DEFINITIONS]
     write_text(out / "report.md", "\n\n".join(blocks) + "\n")
     return ReportPaths(out / "report.md", figures, write_page(rows, out, title))
@@ -72,16 +86,18 @@ offset at any length, and for the same reason where the distance changes. That i
 EXPLORE = "[report.html](report.html) holds the same rows to explore: encodings, splits, maps, a table to sort."
 
 
-def _panel(panel: Panel, figures: list[Path]) -> list[str]:
+def _panel(panel: Panel, figures: list[Path], pairs: list[tuple[str, str]] | None) -> list[str]:
     table = panel.table
     blocks = [f"## {panel.title}", _facts(table), markdown(*fit_table(table))]
     blocks += [f"![{path.stem.replace('_', ' ')}](figures/{path.name})" for path in figures]
+    if not axes(table):
+        blocks += ["### By split", markdown(*split_table(table))]
     head, lines = headline_table(table)
     if len(head) > 1:
         blocks += ["### Headline numbers", markdown(head, lines)]
     if over_all_seeds(table):
         blocks.append(f"Those are over the seeds that fit. {over_all_seeds(table)}.")
-    for heading, made in (("Study 2's numbers", far_table(table)), ("Differences", contrast_table(table))):
+    for heading, made in (("Study 2's numbers", far_table(table)), ("Differences", contrast_table(table, pairs))):
         blocks += [f"### {heading}", markdown(*made)] if made else []
     for axis in axes(table):
         for metric in metrics(table):

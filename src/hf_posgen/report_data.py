@@ -53,7 +53,7 @@ class Panel:
 
 
 def frame(rows: list[dict]) -> pd.DataFrame:
-    """Rows as a data frame; `ValueError` where there are none or columns are missing."""
+    """Rows as a data frame; `ValueError` where there are none, columns are missing, or an arm has two runs of one seed."""
     table = pd.DataFrame(rows)
     missing = [name for name in NEEDED if name not in table]
     if table.empty:
@@ -71,7 +71,25 @@ def frame(rows: list[dict]) -> pd.DataFrame:
     for name in ("panel", "kind"):
         table[name] = table[name].fillna("")
     table["fit"] = table["fit"].astype(bool)
+    _refuse_twins(table)
     return table
+
+
+def _refuse_twins(table: pd.DataFrame) -> None:
+    """Two runs of one arm and seed are not two seeds, and their mean is no seed's."""
+    marks = [name for name in ("run", "revision", "step") if name in table]
+    runs = table.drop_duplicates(["panel", "task", "kind", "arm", "seed", *marks])
+    said = lambda value: f"{value:g}" if isinstance(value, float) else value  # noqa: E731
+    for (*_, arm, seed), mine in runs.groupby(["panel", "task", "kind", "arm", "seed"]):
+        if len(mine) > 1:
+            one, other = (
+                ", ".join(f"{name} {said(row[name])}" for name in marks if not pd.isna(row[name]))
+                for row in mine.head(2).to_dict("records")
+            )
+            raise ValueError(
+                f"arm {arm!r} has two runs of seed {seed}: {one}; and {other}. Leave one out, or name one of them apart "
+                "and measure it again: posgen evaluate RUN --arm NAME"
+            )
 
 
 def panels(table: pd.DataFrame) -> list[Panel]:
@@ -111,12 +129,13 @@ def fits(table: pd.DataFrame) -> dict[str, tuple[int, int]]:
 
 def trained_range(table: pd.DataFrame, axis: str) -> tuple[float, float]:
     """The trained lengths or distances, as the runs say or else read off the rows in distribution; NaN if unknown. The
-    longest trained length counts even where it wasn't asked."""
+    shortest and the longest trained length count even where they weren't asked (older rows don't say the shortest)."""
     if axis == "distance" and not math.isnan(low := table["nearest_trained"].min()):
         return float(low), float(table["farthest_trained"].max())
     seen = table.loc[table["split"].isin(IN_DISTRIBUTION), axis].dropna()
     ends = [float(seen.min()), float(seen.max())] if len(seen) else []
-    ends += [float(table["train_length"].max())] if axis == "length" and "train_length" in table else []
+    said = ("shortest_train_length", "train_length") if axis == "length" else ()
+    ends += [float(end) for name in said if name in table for end in table[name].dropna().unique()]
     return (min(ends), max(ends)) if ends else (math.nan, math.nan)
 
 

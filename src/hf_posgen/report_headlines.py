@@ -20,7 +20,7 @@ from .report_data import (
     trained_range,
 )
 from .report_tables import over_seeds
-from .statistics import holm, sign_flip, smallest_p, underpowered
+from .statistics import holm, sign_flip, smallest_p, t_interval, underpowered
 
 BEYOND = {"length": "longer", "distance": "farther"}
 MUCH_WORSE = 1.05  # times the perplexity at the trained length
@@ -31,9 +31,9 @@ DEFINITIONS = """\
   to which perplexity is at most 1.05 times that at the trained length, wherever asked.
 - **Mean over a split**: over its cells, then over the seeds that fit.
 - **Sum**: accuracy summed over the distances asked, from 1 on (arXiv 2609.11913 sums 1 to 120). **P**: of that, what lies
-  beyond the trained distances over what lies up to their end. P means nothing unless accuracy reaches its floor in the
-  range asked, and it falls with a wider trained range by construction: beside it stand the P of a model that overshoots by
-  five tokens, and that of a 2-gram look-up.
+  beyond the trained distances over what lies up to their end. P means nothing unless every distance from 1 on was asked and
+  accuracy reaches its floor there, and it falls with a wider trained range by construction: beside it stand the P of a
+  model that overshoots by five tokens, and that of a 2-gram look-up.
 - **W**: accuracy beyond the trained distances, above the floor, as a share of what can be known, summed over the
   distances asked: distances won.
 - **Look-ups** (what followed the last one or two tokens when they last stood here?) are scored over the tokens that they
@@ -44,7 +44,8 @@ DEFINITIONS = """\
   bootstrap over sequences where each asks more than once.
 - **Best**: the best seed, chosen on the very cells it is shown for; read it only beside the mean.
 - **Differences**: the exact paired sign-flip test over the seeds where both arms fit, with Holm's correction over all
-  contrasts of a panel. No arm is called higher unless the test carries it; "underpowered" where no outcome could.
+  contrasts of a panel, or those declared beforehand; beside the smallest p that so many pairs of seeds can reach. No arm is
+  called higher unless the test carries it; "underpowered" where no outcome could.
 - Of a paste the **first token**, which must resolve the distance, and the **rest**, which content can find, stand apart.
 - **Free running** (`posgen evaluate --free-running`): token accuracy where the model reads its own pasted tokens instead of
   the right ones, as when it generates greedily. A sequence is right as a whole in both cases or in neither."""
@@ -56,21 +57,22 @@ def kept_to(run: pd.DataFrame, axis: str) -> float | None:
         curve = along(run, axis).groupby(axis)["perplexity"].mean()
         return farthest_kept(list((curve.iloc[0] / curve).items()), level=1 / MUCH_WORSE)
     tested = "test" if (run["split"] == "test").any() else "validation"
-    some = run[run["split"].isin([tested, BEYOND[axis]])].dropna(subset=["exact_match_low", axis])
-    return farthest_kept(list(zip(some[axis], some["exact_match_low"], strict=True)))
+    some = run[run["split"].isin([tested, BEYOND[axis]])].dropna(subset=[axis])
+    lows = some["exact_match_low"].astype(float).fillna(0.0)  # a cell without an answer is not kept
+    return farthest_kept(list(zip(some[axis], lows, strict=True)))
 
 
 def far(run: pd.DataFrame, metric: str) -> FarNumbers | None:
     """Study 2's numbers of one run; None where it was asked no distances."""
-    some = along(run, "distance").dropna(subset=[metric])
-    if some.loc[some["distance"] >= 1, "distance"].nunique() < 2:
+    some = along(run, "distance")
+    if some.dropna(subset=[metric]).loc[some["distance"] >= 1, "distance"].nunique() < 2:
         return None
     mean = some.groupby("distance")[[metric, "chance", "ceiling"]].mean()
     key = next((key for key in baselines_beside(metric, run) if key.startswith("induction_2gram")), None)
     look_up = some["baselines"].map(lambda all_: all_.get(key) if isinstance(all_, dict) else None)
     look_up = pd.to_numeric(look_up).groupby(some["distance"]).mean().dropna().to_dict()
     return far_numbers(
-        mean[metric].to_dict(),
+        {d: None if pd.isna(value) else value for d, value in mean[metric].items()},
         trained_range(run, "distance")[1],
         mean["chance"].fillna(0.0).to_dict(),
         mean["ceiling"].to_dict(),
@@ -174,7 +176,8 @@ def contrasts(table: pd.DataFrame, pairs: list[tuple[str, str]] | None = None) -
     """Pairs of arms on one number each, the mean over the unseen cells of an axis, by the exact paired sign-flip test
     over the seeds where both fit, with Holm's correction over all contrasts of the panel. The verdict names a winner only
     where the test carries it: of accuracies the higher, of perplexities the lower. pairs: those declared beforehand
-    (default: all)."""
+    (default: all). interval: Student's t of the paired difference. smallest_p: what so many pairs of seeds can reach at
+    best, corrected too."""
     metric, found = metrics(table)[0], {}
     for axis in axes(table):
         unseen = table[table["fit"] & (table["split"] == BEYOND[axis])].dropna(subset=[metric])
@@ -188,24 +191,29 @@ def contrasts(table: pd.DataFrame, pairs: list[tuple[str, str]] | None = None) -
     for name, (a, b, d) in found.items():
         mean = float(d.mean())
         if underpowered(len(d), len(found)):
-            verdict = (
-                f"underpowered: {len(d)} pair{'s' if len(d) > 1 else ''} can't reach p < .05 in {len(found)} contrasts"
-            )
+            many = [f"{n} {word}{'' if n == 1 else 's'}" for n, word in ((len(d), "pair"), (len(found), "contrast"))]
+            verdict = f"underpowered: {many[0]} can't reach p < .05 in {many[1]}"
         elif adjusted[name] < 0.05:
             verdict = f"{b if mean > 0 else a} lower" if metric == "perplexity" else f"{a if mean > 0 else b} higher"
         else:
             verdict = "not told apart"
         out.append(
-            {"contrast": name, "pairs": len(d), "difference": mean, "smallest_p": smallest_p(len(d))}
+            {"contrast": name, "pairs": len(d), "difference": mean, "interval": t_interval(d)}
+            | {"smallest_p": min(1.0, len(found) * smallest_p(len(d)))}
             | {"holm_p": adjusted[name], "verdict": verdict}
         )
     return out
 
 
-def contrast_table(table: pd.DataFrame) -> tuple[list[str], list[list[str]]] | None:
+def contrast_table(
+    table: pd.DataFrame, pairs: list[tuple[str, str]] | None = None
+) -> tuple[list[str], list[list[str]]] | None:
     """(head, lines) of `contrasts`; None where there is no pair."""
-    lines = [
-        [one["contrast"], str(one["pairs"]), f"{one['difference']:+.3f}", f"{one['holm_p']:.3f}", one["verdict"]]
-        for one in contrasts(table)
-    ]
-    return (["contrast", "pairs of seeds", "mean difference", "p (Holm)", "verdict"], lines) if lines else None
+    lines = []
+    for one in contrasts(table, pairs):
+        low, high = one["interval"] or (None, None)
+        difference = f"{one['difference']:+.3f}" + ("" if low is None else f" [{low:+.3f}, {high:+.3f}]")
+        p = [f"{one[name]:.3f}" for name in ("holm_p", "smallest_p")]
+        lines.append([one["contrast"], str(one["pairs"]), difference, *p, one["verdict"]])
+    head = ["contrast", "pairs of seeds", "mean difference", "p (Holm)", "smallest p possible", "verdict"]
+    return (head, lines) if lines else None

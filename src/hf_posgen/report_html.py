@@ -59,7 +59,8 @@ def page(described: list[dict], title: str) -> str:
 
 def describe(panel: Panel) -> dict:
     """What the page needs of a panel, with its rows as lists in the order of `columns`."""
-    table, arms = panel.table, encodings(panel.table)
+    arms = encodings(panel.table)
+    table = panel.table.sort_values("arm", key=lambda names: names.map(list(arms).index), kind="stable")
     look, fit = styles(arms), fits(table)
     shown = [key for key in LABELS if key in table and table[key].notna().any()]
     splits = sorted(table["split"].unique(), key=lambda split: SPLITS.index(split) if split in SPLITS else len(SPLITS))

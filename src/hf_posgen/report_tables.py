@@ -110,34 +110,48 @@ def caption(panel: Panel, axis: str, metric: str) -> str:
 
 
 def summary_tables(rows: list[dict]) -> str:
-    """The console's tables: length × encoding and distance × encoding, each metric apart."""
-    blocks = []
-    for panel in panels(frame(rows)):
+    """The console's tables: length × encoding and distance × encoding, each metric apart; what varies neither, by split."""
+    blocks, shown = [], panels(frame(rows))
+    for panel in shown:
         for axis in axes(panel.table):
             for metric in metrics(panel.table):
                 blocks.append(f"{panel.title}: {caption(panel, axis, metric)}\n{_console(panel.table, axis, metric)}")
-        if not axes(panel.table) and (panel.table["split"] == "both").any():
-            blocks.append(f"{panel.title}: new lengths and distances at once\n{_both(panel.table)}")
-    if not blocks:
-        head, lines = zip(*(fit_table(panel.table) for panel in panels(frame(rows))), strict=True)
-        return "Nothing was asked beyond the trained range.\n" + "\n".join(map(tabulate, lines, head))
-    if any(k == 0 for panel in panels(frame(rows)) for k, _ in fits(panel.table).values()):
+        if axes(panel.table):
+            continue
+        if (panel.table["split"] == "both").any():
+            blocks.append(f"{panel.title}: new lengths and distances at once\n{_plain(*_both(panel.table))}")
+        else:
+            tables = "\n\n".join(_plain(*made(panel.table)) for made in (split_table, fit_table))
+            blocks.append(f"{panel.title}: nothing was asked beyond the trained range\n{tables}")
+    if any(k == 0 for panel in shown for k, _ in fits(panel.table).values()):
         blocks.append("* did not fit in distribution, and so says nothing about generalisation")
     return "\n\n".join(blocks)
 
 
-def _both(table) -> str:
+def split_table(table) -> tuple[list[str], list[list[str]]]:
+    """(head, lines): each split's mean over its cells, then over the seeds that fit."""
+    return _means(table, ["split"], lambda mine: [([split], rows) for split, rows in mine.groupby("split", sort=False)])
+
+
+def _both(table) -> tuple[list[str], list[list[str]]]:
     """The cells where neither axis is as trained, beside the mean in distribution: what a task of tied axes has."""
-    lines = []
+
+    def parts(mine):
+        cells = mine[mine["split"] == "both"].groupby(KEYS)
+        return [(["trained", ""], mine[mine["split"] == "test"]), *(([f"{at:g}" for at in c], r) for c, r in cells)]
+
+    return _means(table, KEYS, parts)
+
+
+def _means(table, where: list[str], parts) -> tuple[list[str], list[list[str]]]:
+    """(head, lines): for every arm and each of `parts`(its rows), (names, rows), the means over the seeds that fit."""
+    lines, shown = [], metrics(table)
     for arm, (fitted, seeds) in fits(table).items():
-        mine = table[(table["arm"] == arm) & (table["fit"] == (fitted > 0))]
-        name = arm if fitted else f"{arm} *"
-        for cell, rows in [("trained", mine[mine["split"] == "test"]), *mine[mine["split"] == "both"].groupby(KEYS)]:
-            where = ["trained", ""] if cell == "trained" else [f"{at:g}" for at in cell]
-            means = [over_seeds(rows.groupby("seed")[metric].mean().tolist()) for metric in metrics(table)]
-            lines.append([name, f"{fitted} of {seeds}", *where, *means])
-    head = ["arm", "seeds that fit", *KEYS, *(LABELS[metric] for metric in metrics(table))]
-    return tabulate(lines, head, tablefmt="simple", disable_numparse=True, stralign="right")
+        for names, rows in parts(table[(table["arm"] == arm) & (table["fit"] == (fitted > 0))]):
+            values = {metric: rows.groupby("seed")[metric].mean().dropna().tolist() for metric in shown}
+            means = [over_seeds(values[metric], clip=metric in SHARES) for metric in shown]
+            lines.append([arm if fitted else f"{arm} *", f"{fitted} of {seeds}", *names, *means])
+    return ["arm", "seeds that fit", *where, *(LABELS[metric] for metric in shown)], lines
 
 
 def _console(table, axis: str, metric: str, wide: int = 6) -> str:
@@ -145,8 +159,12 @@ def _console(table, axis: str, metric: str, wide: int = 6) -> str:
     arms, out = list(encodings(table)), []
     for start in range(0, len(arms), wide):
         head, lines = axis_table(table, axis, metric, most=14, only=arms[start : start + wide])
-        out.append(tabulate(lines, head, tablefmt="simple", disable_numparse=True, stralign="right"))
+        out.append(_plain(head, lines))
     return "\n\n".join(out)
+
+
+def _plain(head: list[str], lines: list[list[str]]) -> str:
+    return tabulate(lines, head, tablefmt="simple", disable_numparse=True, stralign="right")
 
 
 def markdown(head: list[str], lines: list[list[str]]) -> str:

@@ -11,6 +11,7 @@ A sweep file:
         seeds: [0, 1]
         learning_rates: [3e-4, 1e-3]            # optional: chosen for each arm on validation,
         selection_seeds: [100]                  # with seeds that are not used afterwards
+    contrasts: [[rope, learned]]                # optional: the differences that the report tests (default: all pairs)
 """
 
 import itertools
@@ -23,7 +24,7 @@ import yaml
 from .budget import CORE, GPU, expected_seconds, training_bytes
 from .executors import EXECUTORS
 from .files import read_rows, write_rows, write_text
-from .names import unknown
+from .names import pairs_of_arms, unknown
 from .run_config import RunConfig, build_run, merge, read_yaml
 from .run_tree import known
 from .sweep_point import Failure, Point
@@ -52,7 +53,7 @@ def read_sweep(source: str) -> dict:
 
 def panels(tree: dict) -> dict[str, dict]:
     """A sweep's panels, checked. Raises `ValueError` for an unknown key, no panels, no arms or no seeds."""
-    known("", tree, ("name", "panels"))
+    known("", tree, ("name", "panels", "contrasts"))
     out = known("panels.", tree.get("panels") or {}, list(tree.get("panels") or {}))
     for name, part in out.items():
         known(f"panels.{name}.", part, PANEL_KEYS)
@@ -63,7 +64,15 @@ def panels(tree: dict) -> dict[str, dict]:
             raise ValueError(f"panels.{name}.seeds is {seeds!r}; it must be a list of whole numbers")
     if not out:
         raise ValueError("the sweep has no panels")
+    contrasts(tree, out)
     return out
+
+
+def contrasts(tree: dict, parts: dict[str, dict]) -> list[tuple[str, str]] | None:
+    """The pairs of arms that the sweep declares, of which each is in a panel; None where it declares none."""
+    if "contrasts" not in tree:
+        return None
+    return pairs_of_arms(tree["contrasts"], dict.fromkeys(arm for part in parts.values() for arm in arms_of(part)))
 
 
 def arms_of(panel: dict) -> dict[str, dict]:
@@ -132,7 +141,7 @@ def sweep(
     if not rows:
         return rows, None, failures
     write_rows(out / "results.jsonl", rows)
-    return rows, report(rows, out, title=tree.get("name", "Sweep")), failures
+    return rows, report(rows, out, tree.get("name", "Sweep"), contrasts(tree, panels(tree))), failures
 
 
 def known_executor(name: str):

@@ -214,47 +214,49 @@ function colour(value, fit) {
 }
 
 function drawMaps(cells) {
-  const box = $("maps"), p = panel();
+  const box = $("maps");
   box.replaceChildren(); $("scale").replaceChildren();
   const lengths = [...new Set(cells.map((c) => c.length))].sort((a, b) => a - b);
   const distances = [...new Set(cells.map((c) => c.distance))].filter((d) => d !== null).sort((a, b) => a - b);
   if (!distances.length || lengths.length * distances.length < 2) return box.append(element("p", { class: "empty" }, "No grid of lengths and distances in the chosen splits."));
   if (!isShare()) return box.append(element("p", { class: "empty" }, "Maps are of accuracies: choose another score."));
   const flat = Math.min(lengths.length, distances.length) === 1, room = Math.max(280, box.clientWidth);
-  for (const [, mine] of group(cells, (c) => c.armName)) box.append(map(mine, lengths, distances, flat ? room : Math.min(room, Math.max(room < 460 ? (room - 16) / 2 : 210, lengths.length * 30 + 50)), p));
+  const width = flat ? room : Math.min(room, Math.max(room < 460 ? (room - 16) / 2 : 210, lengths.length * 30 + 50));
+  const sides = lengths.length > 1 ? ["length", "distance", lengths, distances] : ["distance", "length", distances, lengths]; // one length: a strip
+  for (const [, mine] of group(cells, (c) => c.armName)) box.append(map(mine, ...sides, width));
   const stops = DATA.viridis.map((c) => `rgb(${c.join()})`).join();
   $("scale").replaceChildren("accuracy 0", element("i", { style: `background:linear-gradient(90deg,${stops})` }), "1");
 }
 
-function map(mine, lengths, distances, width, p) {
-  const arm = mine[0].arm, tall = Math.max(10, Math.min(26, 240 / distances.length)), left = 38, height = tall * distances.length + 36;
-  const w = (width - left - 6) / lengths.length, fit = mine.some((c) => c.fit);
-  const svg = element("svg", { width, height, role: "img", "aria-label": `${arm.name}: length by distance` });
+function map(mine, across, up, xs, ys, width) { // across, up: "length" or "distance", with the values to show in xs and ys
+  const arm = mine[0].arm, tall = Math.max(10, Math.min(26, 240 / ys.length)), left = 38, height = tall * ys.length + 36;
+  const w = (width - left - 6) / xs.length, fit = mine.some((c) => c.fit);
+  const svg = element("svg", { width, height, role: "img", "aria-label": `${arm.name}: ${across} by ${up}` });
   const id = `hatch-${arm.name.replace(/[^a-z0-9]/gi, "_")}`;
   svg.append(element("defs", {}, element("pattern", { id, width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" }, element("line", { class: "hatch", y2: 6, "stroke-width": 2 }))));
-  svg.append(element("rect", { x: left, y: 4, width: w * lengths.length, height: tall * distances.length, fill: `url(#${id})` }));
-  const X = (i) => left + w * i, Y = (j) => 4 + tall * (distances.length - 1 - j);
+  svg.append(element("rect", { x: left, y: 4, width: w * xs.length, height: tall * ys.length, fill: `url(#${id})` }));
+  const X = (i) => left + w * i, Y = (j) => 4 + tall * (ys.length - 1 - j);
   for (const c of mine) {
-    const rect = element("rect", { class: "cell", x: X(lengths.indexOf(c.length)), y: Y(distances.indexOf(c.distance)), width: w + 0.5, height: tall + 0.5, fill: colour(c.mean, c.fit) });
+    const rect = element("rect", { class: "cell", x: X(xs.indexOf(c[across])), y: Y(ys.indexOf(c[up])), width: w + 0.5, height: tall + 0.5, fill: colour(c.mean, c.fit) });
     rect.addEventListener("pointermove", (event) => showTip(event, tellCell(c)));
     rect.addEventListener("pointerdown", (event) => showTip(event, tellCell(c)));
     rect.addEventListener("pointerleave", hideTip);
     svg.append(rect);
-    const inCell = { x: X(lengths.indexOf(c.length)) + w / 2, y: Y(distances.indexOf(c.distance)) + tall / 2 + 4, "text-anchor": "middle" };
+    const inCell = { x: X(xs.indexOf(c[across])) + w / 2, y: Y(ys.indexOf(c[up])) + tall / 2 + 4, "text-anchor": "middle" };
     if (w >= 30 && tall >= 16) svg.append(element("text", { ...inCell, class: c.fit && c.mean < 0.6 ? "light" : "dark" }, c.mean.toFixed(2)));
   }
-  frame(svg, lengths, distances, X, Y, w, tall, arm);
-  const everyL = Math.ceil((lengths.length * 30) / (width - left)), everyD = Math.ceil((distances.length * 14) / (tall * distances.length));
-  lengths.forEach((v, i) => i % everyL || svg.append(element("text", { x: X(i) + w / 2, y: height - 18, "text-anchor": "middle" }, String(v))));
-  distances.forEach((v, j) => j % everyD || svg.append(element("text", { x: left - 5, y: Y(j) + tall / 2 + 4, "text-anchor": "end" }, String(v))));
-  svg.append(element("text", { x: 0, y: height - 4 }, "→ length, ↑ distance"));
+  frame(svg, across, up, xs, ys, X, Y, w, tall, arm);
+  const everyX = Math.ceil((xs.length * 30) / (width - left)), everyY = Math.ceil((ys.length * 14) / (tall * ys.length));
+  xs.forEach((v, i) => i % everyX || svg.append(element("text", { x: X(i) + w / 2, y: height - 18, "text-anchor": "middle" }, String(v))));
+  ys.forEach((v, j) => j % everyY || svg.append(element("text", { x: left - 5, y: Y(j) + tall / 2 + 4, "text-anchor": "end" }, String(v))));
+  svg.append(element("text", { x: 0, y: height - 4 }, `→ ${across}, ↑ ${up}`));
   const caption = element("figcaption", { class: `arm${fit ? "" : " unfit"}`, style: `--c:${arm.colour};--d:${arm.dark}` }, fit ? arm.name : `${arm.name} (did not fit)`);
   return element("figure", { "data-arm": arm.name }, caption, svg);
 }
 
-function frame(svg, lengths, distances, X, Y, w, tall, arm) {
+function frame(svg, across, up, xs, ys, X, Y, w, tall, arm) {
   const inside = (values, [low, high]) => values.map((v, i) => [v, i]).filter(([v]) => v >= low && v <= high).map(([, i]) => i);
-  const a = inside(lengths, arm.trained.length), b = arm.trained.distance[0] === null ? distances.map((_, i) => i) : inside(distances, arm.trained.distance);
+  const [a, b] = [[across, xs], [up, ys]].map(([axis, values]) => (arm.trained[axis][0] === null ? values.map((_, i) => i) : inside(values, arm.trained[axis])));
   if (!a.length || !b.length) return;
   svg.append(element("rect", { class: "frame", x: X(a[0]), y: Y(b[b.length - 1]), width: w * (a[a.length - 1] - a[0] + 1), height: tall * (b[b.length - 1] - b[0] + 1) }));
 }

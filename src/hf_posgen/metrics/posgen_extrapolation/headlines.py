@@ -3,9 +3,9 @@
 - *kept to*: the largest length (distance) up to which the lower bound of exact match is at least .9 at every cell.
 - *sum* (Nevermann & Gros 2026): accuracy summed over the distances asked, from 1 on (theirs end at 120).
 - *P* (theirs too): of that sum, what lies beyond the trained distances over what lies up to their end. It means
-  something only where accuracy has reached its floor inside the range asked. It falls with a wider trained range by
-  construction, so it is never shown without its two nulls: a model that overshoots by five tokens whatever it was trained
-  on, and one that looks its answer up by content and is blind to distance.
+  something only where every distance from 1 on was asked, until accuracy has reached its floor. It falls with a wider
+  trained range by construction, so it is never shown without its two nulls: a model that overshoots by five tokens whatever
+  it was trained on, and one that looks its answer up by content and is blind to distance.
 - *W*: accuracy beyond the trained distances above the floor, as a share of what can be known, summed: the number of
   distances won.
 """
@@ -64,30 +64,43 @@ class FarNumbers:
 
 
 def far_numbers(
-    curve: Curve, trained_max: float, floor: Curve, ceiling: Curve, induction: Curve | None = None
+    curve: dict[float, float | None],
+    trained_max: float,
+    floor: Curve,
+    ceiling: Curve,
+    induction: Curve | None = None,
 ) -> FarNumbers:
-    """All of them at once, from distance 1 on. floor, ceiling and induction (what a 2-gram look-up scores) are curves over
-    the same distances. Raises `ValueError` for a curve without one."""
-    curve, induction = ({d: v for d, v in (one or {}).items() if d >= 1} for one in (curve, induction))
+    """All of them at once, from distance 1 on; None in the curve: that distance was to be asked and has no answer. floor,
+    ceiling and induction (what a 2-gram look-up scores) are curves over the same distances. Raises `ValueError` for a curve
+    without one."""
+    farthest = max(curve, default=0)
+    curve, induction = (
+        {d: v for d, v in (one or {}).items() if d >= 1 and v is not None} for one in (curve, induction)
+    )
     if not curve:
         raise ValueError("there is no distance to sum over")
     return FarNumbers(
         total=sum(curve.values()),
         ratio=ratio_beyond(curve, trained_max),
-        invalid=_why_invalid(curve, trained_max, floor),
+        invalid=_why_invalid(curve, farthest, trained_max, floor),
         overshoot=overshoot_ratio(curve, trained_max, floor.__getitem__),
         induction=ratio_beyond(induction, trained_max) if induction else None,
         won=share_beyond(curve, trained_max, floor, ceiling),
     )
 
 
-def _why_invalid(curve: Curve, trained_max: float, floor: Curve) -> str:
-    asked = sorted(curve)
-    if asked[-1] <= trained_max:
+def _why_invalid(curve: Curve, farthest: float, trained_max: float, floor: Curve) -> str:
+    """farthest: up to where answers were wanted. Never empty where there is no P."""
+    last = max(curve)
+    if last <= trained_max:
         return "no distance beyond the trained range was asked"
-    gaps = sorted(set(range(int(asked[0]), int(asked[-1]) + 1)) - set(asked))
+    if not any(d <= trained_max for d in curve):
+        return "no distance up to the end of the trained range was asked"
+    gaps = sorted(set(range(1, int(farthest) + 1)) - set(curve))
     if gaps:
         return f"distance {gaps[0]} was not asked" if len(gaps) == 1 else f"{len(gaps)} distances were not asked"
-    if curve[asked[-1]] > floor[asked[-1]] + FLOOR_TOLERANCE:
-        return f"accuracy has not reached its floor at distance {asked[-1]:g}"
+    if not any(value for d, value in curve.items() if d <= trained_max):
+        return "accuracy is 0 up to the end of the trained range"
+    if curve[last] > floor[last] + FLOOR_TOLERANCE:
+        return f"accuracy has not reached its floor at distance {last:g}"
     return ""

@@ -2,14 +2,15 @@
 
 import datasets
 import evaluate
-from scipy import stats
+import numpy as np
 
 from .headlines import far_numbers, farthest_kept
+from .intervals import share
 
 DESCRIPTION = """\
 The headline numbers of an extrapolation: the longest length and the farthest distance kept, means over what was longer,
 farther, nearer and both than in training, and the distance-generalisation ratio P of Nevermann and Gros (2026) with its
-validity check and its null. Any score that counts right answers of a sequence can be summarised.
+validity check and its nulls. Any score that counts right answers of a sequence can be summarised.
 """
 
 INPUTS = """\
@@ -18,17 +19,18 @@ Args:
     references: how many it asks; 0 is not scored.
     length, distance: the cell of each sequence; distance -1 where there is none.
     train_length, train_distance (compute): (smallest, largest) as trained; train_distance None where there is none.
-    chance (compute): the accuracy of a guess, which is the floor. Default 0.
-    ceiling (compute): the accuracy of whoever knows all that can be known. Default 1.
+    chance (compute): the accuracy of a guess, which is the floor: a number, or {distance: number}. Default 0.
+    ceiling (compute): the accuracy of whoever knows all that can be known, likewise. Default 1.
+    induction (compute): what a 2-gram look-up scores, likewise; None (the default) where it says nothing.
     level (compute): what the lower bound of a cell must reach to be kept. Default 0.9.
     cells (compute): the (length, distance) pairs that were to be measured, so that one never met is named too.
 Returns:
-    longest_length, farthest_distance: the largest up to which the lower end of Wilson's 95 % interval (over sequences that
-        ask, each counted as right by its share) is at least `level` at every cell, the other axis as trained; None where
-        the first fails.
+    longest_length, farthest_distance: the largest up to which the lower end of the 95 % interval (Wilson's over sequences
+        where each asks at most once, else a bootstrap over sequences) is at least `level` at every cell, the other axis as
+        trained; None where the first fails.
     in_distribution, longer, farther, nearer, both: means over cells; None where there are none, or one is empty.
     sum_over_distances, P, P_invalid (why P means nothing, or ""), P_overshoot (the P of a model that overshoots by five
-        tokens), W (distances won beyond training).
+        tokens), P_induction (that of the 2-gram look-up), W (distances won beyond training).
     empty_cells: the names of cells without an answer.
 Examples:
     >>> summary = evaluate.load("posgen_extrapolation")
@@ -61,24 +63,27 @@ class PosgenExtrapolation(evaluate.Metric):
         train_distance=None,
         chance=0.0,
         ceiling=1.0,
+        induction=None,
         level=0.9,
         cells=(),
     ):
-        counts = {(int(n), -1 if d is None else int(d)): [0, 0, 0.0] for n, d in cells}
+        counts = {(int(n), -1 if d is None else int(d)): [] for n, d in cells}
         for right, asked, *cell in zip(predictions, references, length, distance, strict=True):
             if not 0 <= right <= asked:
                 raise ValueError(f"{right} right answers of {asked}: predictions count right answers, references all")
-            total = counts.setdefault(tuple(cell), [0, 0, 0.0])
-            if asked:
-                total[0], total[1], total[2] = total[0] + right, total[1] + asked, total[2] + 1
-        value = {cell: right / asked if asked else None for cell, (right, asked, _) in counts.items()}
-        low = {cell: _low(value[cell], int(n)) for cell, (_, _, n) in counts.items() if n}
+            counts.setdefault(tuple(cell), []).append((right, asked))
+        shares = {cell: share("right", *np.array(pairs, int).reshape(-1, 2).T) for cell, pairs in counts.items()}
+        value = {cell: one["right"] for cell, one in shares.items()}
         split = {cell: split_of(*cell, train_length, train_distance) for cell in counts}
         out = {name: _mean([value[cell] for cell in counts if split[cell] == name]) for name in SPLITS}
         for name, beyond, at in (("longest_length", "longer", 0), ("farthest_distance", "farther", 1)):
-            along = [(cell[at], low.get(cell, 0.0)) for cell in counts if split[cell] in ("in_distribution", beyond)]
+            along = [
+                (cell[at], shares[cell]["right_low"] or 0.0)  # an empty cell is not kept
+                for cell in counts
+                if split[cell] in ("in_distribution", beyond)
+            ]
             out[name] = farthest_kept([pair for pair in along if pair[0] >= 0], level)
-        out |= _far(value, train_length, train_distance, chance, ceiling)
+        out |= _far(value, train_length, train_distance, {"chance": chance, "ceiling": ceiling, "induction": induction})
         return out | {"empty_cells": [_name(cell) for cell in sorted(counts) if value[cell] is None]}
 
 
@@ -97,18 +102,28 @@ def split_of(length, distance, train_length, train_distance):
     return "both" if long else "farther"
 
 
-def _far(value, train_length, train_distance, chance, ceiling):
-    names = ("sum_over_distances", "P", "P_invalid", "P_overshoot", "W")
-    curve = {d: v for (n, d), v in value.items() if n == train_length[1] and d >= 0 and v is not None}
-    if train_distance is None or not curve:
+def _far(value, train_length, train_distance, beside):
+    names = ("sum_over_distances", "P", "P_invalid", "P_overshoot", "P_induction", "W")
+    curve = {d: v for (n, d), v in value.items() if n == train_length[1] and d >= 1}
+    if train_distance is None:
         return dict.fromkeys(names)
-    floor, top = dict.fromkeys(curve, chance), dict.fromkeys(curve, ceiling)
-    found = far_numbers(curve, train_distance[1], floor, top)
-    return dict(zip(names, (found.total, found.ratio, found.invalid, found.overshoot, found.won), strict=True))
+    if not any(v is not None for v in curve.values()):
+        return dict.fromkeys(names) | {"P_invalid": f"no distance was asked at length {train_length[1]}"}
+    found = far_numbers(curve, train_distance[1], *(_curve(name, of, curve) for name, of in beside.items()))
+    numbers = (found.total, found.ratio, found.invalid, found.overshoot, found.induction, found.won)
+    return dict(zip(names, numbers, strict=True))
 
 
-def _low(value, n):
-    return float(stats.binomtest(round(value * n), n).proportion_ci(method="wilson").low)
+def _curve(name, of, distances):
+    """A number for every distance; None stays None."""
+    if not isinstance(of, dict):
+        return None if of is None else dict.fromkeys(distances, of)
+    missing = [d for d in sorted(distances) if d not in of]
+    if missing:
+        raise ValueError(
+            f"{name} has no value at distance {missing[0]}: give one number, or one for every distance asked"
+        )
+    return {d: of[d] for d in distances}
 
 
 def _mean(values):
