@@ -114,7 +114,7 @@ def test_config_as_an_option_and_a_run_without_a_file(run_file, tmp_path):
         (["sweep", "quickstart", "--out", "OUT", "--executor", "slrm", "--dry-run"], "did you mean 'slurm'"),
         (["sweep", "one.yaml", "--out", "OUT"], "one.yaml is one run, and a sweep has panels of many: posgen train"),
         (["sweep", "quickstart", "--out", "OUT", "--workers", "0"], "workers is 0"),
-        (["report", "nowhere", "-o", "OUT"], "nowhere holds no"),
+        (["report", "nowhere", "-o", "OUT"], "no such folder: nowhere"),
         (["push", "nowhere", "--repo-id", "me/x"], "nowhere is no finished run"),
         (["data", "expert"], "unknown action of posgen data 'expert' (did you mean 'export'?)"),
         (["data", "export", "fixd_offset", "OUT"], "did you mean 'fixed_offset'"),

@@ -144,8 +144,13 @@ def test_collect_rows_counts_a_sweep_and_its_runs_once(tmp_path):
     write_rows(tmp_path / "sweep" / "results.jsonl", rows)
     write_rows(tmp_path / "run" / "results.jsonl", [row for row in rows if row["arm"] == "rope"])
     assert len(collect_rows([tmp_path / "sweep", tmp_path / "run"])) == len(rows)
-    with pytest.raises(ValueError, match="nothing holds no results.jsonl"):
-        collect_rows([tmp_path / "nothing"])
+    with pytest.raises(ValueError, match="no such folder: .*nothing"):
+        collect_rows([tmp_path / "run", tmp_path / "nothing"])
+    (tmp_path / "unfinished").mkdir()
+    with pytest.raises(ValueError, match="unfinished holds no results.jsonl"):
+        collect_rows([tmp_path / "unfinished"])
+    with pytest.warns(UserWarning, match="unfinished holds no results.jsonl with rows and is left out"):
+        assert len(collect_rows([tmp_path / "unfinished", tmp_path / "sweep"])) == len(rows)
 
 
 def test_panels_keep_studies_and_tasks_apart():

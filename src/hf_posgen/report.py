@@ -1,6 +1,7 @@
 """A report from rows: report.md, figures and report.html. Reads no model."""
 
 import json
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,14 +25,20 @@ class ReportPaths:
 
 
 def collect_rows(folders) -> list[dict]:
-    """The rows of run and sweep folders. Raises `ValueError` for a folder that holds none."""
-    rows = {}
+    """The rows of run and sweep folders; one that holds none (a run that isn't finished) is left out with a warning. Raises
+    `ValueError` where a folder isn't there, or none holds any."""
+    found = {}
     for folder in map(Path, folders):
-        found = read_rows(folder / "results.jsonl")
-        if not found:
-            raise ValueError(f"{folder} holds no results.jsonl with rows: evaluate it first")
-        rows |= {json.dumps(row, sort_keys=True): row for row in found}  # a sweep and its runs hold the same rows
-    return list(rows.values())
+        if not folder.is_dir():
+            raise ValueError(f"no such folder: {folder}")
+        found[folder] = read_rows(folder / "results.jsonl")
+    empty = ", ".join(str(folder) for folder, rows in found.items() if not rows)
+    if not any(found.values()):
+        raise ValueError(f"{empty} holds no results.jsonl with rows: evaluate it first")
+    if empty:
+        warnings.warn(f"{empty} holds no results.jsonl with rows and is left out", stacklevel=2)
+    every = [row for rows in found.values() for row in rows]
+    return list({json.dumps(row, sort_keys=True): row for row in every}.values())  # a sweep and its runs hold the same
 
 
 def declared_contrasts(folders) -> list[tuple[str, str]] | None:
