@@ -22,9 +22,11 @@ from hf_posgen.results_metadata import (
     merge_card,
     merge_entries,
     model_index,
+    named,
     summarize,
 )
-from hf_posgen.tasks import config_spec, resolve_task
+from hf_posgen.sweep import points, presets, read_sweep
+from hf_posgen.tasks import CONFIGS, build_task, config_spec, resolve_task
 
 ROOT = Path(__file__).parents[1]
 REPO = "lab/posgen-rope"
@@ -131,6 +133,36 @@ def test_a_named_configuration_is_recognised_and_others_get_a_digest():
     assert config != benchmark(FIXED | {"offset": 5})[1]
 
 
+@pytest.mark.parametrize("preset", presets())
+def test_every_task_that_a_preset_trains_on_is_a_published_configuration(preset):
+    """Its results then name a data set's configuration that exists, and a task of that data set's `eval.yaml`."""
+    for one in {str(run.task): run for run in points(read_sweep(preset))}.values():
+        task = resolve_task(one.task)
+        name, config = benchmark(task, "lab")
+        assert named(task) and config in CONFIGS[task["name"]], f"{preset}, {one.panel}: name it in tasks/configs.py"
+        splits = build_task(task).splits()
+        ids = {entry["id"] for entry in yaml.safe_load(benchmark_file(name, {config: list(splits)}))["tasks"]}
+        rows = [row(split, 4) for split, cells in splits.items() if cells and split != "train"]
+        entries = [yaml.safe_load(text)[0] for text in eval_files(summarize(rows), task, "lab").values()]
+        assert len(entries) == len(rows) and {entry["dataset"]["task_id"] for entry in entries} <= ids
+
+
+def test_no_two_configurations_are_the_same_task():
+    """A task's parameters lead to one name."""
+    for name in CONFIGS:
+        specs = [resolve_task(config_spec(name, config)) for config in CONFIGS[name]]
+        assert all(one not in specs[:i] for i, one in enumerate(specs))
+
+
+def test_a_task_without_a_name_refers_to_no_data_set(folder):
+    texts = render(folder([row("test", 4)], FIXED | {"offset": 2}), REPO)
+    data = ModelCard(texts["README.md"]).data
+    assert list(texts) == ["README.md"] and data.datasets is None
+    (result,) = data.eval_results
+    assert result.dataset_type == "posgen-fixed-offset", "the kind of task, and no repository of anybody's"
+    assert result.dataset_config.startswith("custom_")
+
+
 def test_an_unfit_run_says_so_in_both_formats():
     summaries = summarize([row("test", 4, fit=False)])
     assert model_index(summaries, FIXED)[0].metric_args["fit"] is False
@@ -186,7 +218,8 @@ def test_a_card_is_whole(name, folder):
     assert not re.search(r"\bNone\b|undefined|\{\{|\}\}|\n\n\n", text), "something is missing or badly filled in"
     data = ModelCard(text).data.to_dict()
     assert data["library_name"] == "transformers" and data["pipeline_tag"] == "text-generation"
-    assert data["license"] == "apache-2.0" and data["tags"][0] == "hf_posgen" and data["datasets"][0].startswith("lab/")
+    assert data["license"] == "apache-2.0" and data["tags"][0] == "hf_posgen"
+    assert data.get("datasets") == ([f"lab/posgen-{task['name'].replace('_', '-')}"] if task in (FIXED, COPY) else None)
     assert ("model-index" in data) == bool(rows)
     for words in ("## Use", "## Training", "## Limits", "2607.18759", "2609.11913", "posgen train run.yaml"):
         assert words in text

@@ -10,7 +10,7 @@ from huggingface_hub import ModelCard, ModelCardData
 from .files import read_rows, write_text
 from .report_data import frame
 from .report_headlines import DEFINITIONS, run_numbers
-from .results_metadata import METRICS, SplitSummary, benchmark, eval_files, model_index, on_the_hub, summarize
+from .results_metadata import METRICS, SplitSummary, benchmark, eval_files, model_index, named, summarize
 from .run_config import read_yaml
 from .training_state import state_name
 
@@ -46,7 +46,7 @@ def render(
         library_name="transformers",
         pipeline_tag="text-generation",
         tags=[LIBRARY, "positional-encoding", "length-generalization", *_names(run["model"]), task["name"]],
-        datasets=[benchmark(task, owner)[0]] if on_the_hub(task) else None,
+        datasets=[benchmark(task, owner)[0]] if named(task) else None,
         metrics=list(dict.fromkeys(METRICS[metric][0] for one in summaries for metric in one.scores)) or None,
         model_name=(repo_id or folder.name).split("/")[-1] if summaries else None,
         eval_results=model_index(summaries, task, owner) or None,

@@ -89,9 +89,19 @@ def _score(metric: str, rows: list[dict]) -> Score:
     return Score(mean, max(0.0, mean - below), min(1.0, mean + above), min(values))
 
 
-def on_the_hub(task: dict) -> bool:
-    """Whether a task's data have, or may have, a repository there: not what lies on the user's own disk."""
-    return task["name"] != "text" or (task["data_files"] is None and task["dataset"][0] not in "./~")
+def named(task: dict) -> bool:
+    """Whether a task's data have, or may have, a repository on the Hub: of ours the named configurations, of text what does
+    not lie on the user's own disk."""
+    if task["name"] == "text":
+        return task["data_files"] is None and task["dataset"][0] not in "./~"
+    return _configuration(task) is not None
+
+
+def _configuration(task: dict) -> str | None:
+    """The name of the configuration that a task's complete spec is, if any. The spec is taken as it is: a card may be of
+    another version's task."""
+    name = task["name"]
+    return next((one for one in CONFIGS.get(name, ()) if resolve_task(config_spec(name, one)) == task), None)
 
 
 def repository(task: str) -> str:
@@ -100,15 +110,16 @@ def repository(task: str) -> str:
 
 
 def benchmark(task: dict, owner: str | None = None) -> tuple[str, str]:
-    """(id of the data set, its configuration) of a task's complete spec; "custom_" and a digest of the parameters where no
-    named configuration is the same. The spec is taken as it is: a card may be of another version's task."""
+    """(id of the data set, its configuration) of a task's complete spec.
+
+    Where no named configuration is the same: the kind of task without an owner, and "custom_" with a digest."""
     name = task["name"]
     if name == "text":
-        return (task["dataset"] if on_the_hub(task) else "text"), task["config"] or "default"
-    named = (config for config in CONFIGS.get(name, ()) if resolve_task(config_spec(name, config)) == task)
-    digest = hashlib.sha256(json.dumps(task, sort_keys=True).encode()).hexdigest()[:8]
-    dataset = repository(name)
-    return (f"{owner}/{dataset}" if owner else dataset), next(named, f"custom_{digest}")
+        return (task["dataset"] if named(task) else "text"), task["config"] or "default"
+    config, dataset = _configuration(task), repository(name)
+    if config is None:
+        return dataset, f"custom_{hashlib.sha256(json.dumps(task, sort_keys=True).encode()).hexdigest()[:8]}"
+    return (f"{owner}/{dataset}" if owner else dataset), config
 
 
 def model_index(summaries: list[SplitSummary], task: dict, owner: str | None = None) -> list[EvalResult]:
@@ -143,8 +154,11 @@ def model_index(summaries: list[SplitSummary], task: dict, owner: str | None = N
 
 def eval_files(summaries: list[SplitSummary], task: dict, owner: str | None = None) -> dict[str, str]:
     """{path: YAML}: the exact match of each split in a file of its own, as the Hub asks of several scores of one benchmark.
+    None for a task without a name: no benchmark lists it.
 
     Without a date: the Hub takes the commit's, and the same rows give the same file."""
+    if not named(task):
+        return {}
     dataset, config = benchmark(task, owner)
     files = {}
     for one in summaries:
