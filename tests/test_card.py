@@ -14,13 +14,12 @@ from huggingface_hub import EvalResult, ModelCard, ModelCardData, parse_eval_res
 
 from hf_posgen.card import card, component, render
 from hf_posgen.files import write_rows
+from hf_posgen.hub_merge import merge_card, merge_entries
 from hf_posgen.report_headlines import DEFINITIONS
 from hf_posgen.results_metadata import (
     benchmark,
     benchmark_file,
     eval_files,
-    merge_card,
-    merge_entries,
     model_index,
     named,
     summarize,
@@ -371,7 +370,9 @@ def test_what_makes_two_results_different(other, folder):
 
 @pytest.mark.parametrize("rows", [[], [row("test", 4)]])
 def test_merging_again_changes_nothing(rows, folder):
-    ours = render(folder(rows), REPO)["README.md"]
+    run = folder(rows)
+    (run / "model.safetensors").write_bytes(b"weights")
+    ours = render(run, REPO)["README.md"]
     assert merge_card(ours, ours) == ours
     once = merge_card(ours, theirs())
     assert merge_card(ours, once) == once
@@ -385,7 +386,46 @@ def test_a_card_without_metadata_is_replaced_and_a_broken_one_refused(folder):
             merge_card(ours, broken)
 
 
+def test_what_we_wrote_of_other_weights_goes_and_what_others_wrote_stays(folder):
+    """Results, tags, data sets and metrics of ours; of the same weights they stay, whatever was evaluated this time."""
+    run = folder([row("test", 4), row("longer", 32)])
+    (run / "model.safetensors").write_bytes(b"old")
+    old = ModelCard(render(run, REPO)["README.md"])
+    old.data.eval_results.append(EvalResult("text-generation", "other/set", "Other", "accuracy", 0.5))
+    old.data.tags, old.data.datasets = [*old.data.tags, "mine"], [*old.data.datasets, "other/set"]
+    again = folder([row("test", 4, value=0.5)])
+    assert set(found(merge_card(render(again, REPO)["README.md"], str(old)))) == {
+        *(("lab/posgen-fixed-offset", split, "exact match") for split in ("test", "longer")),
+        ("other/set", None, None),
+    }
+    (run / "model.safetensors").write_bytes(b"new")
+    new = folder([paste_row("test", 20)], COPY, MODEL | {"position_encoding": {"name": "alibi", "slopes": "paper"}})
+    for text, ours in ((render(new, REPO)["README.md"], 4), (render(new, REPO, step=5)["README.md"], 0)):
+        merged = merge_card(text, str(old))
+        assert [one.dataset_type for one in ModelCard(merged).data.eval_results].count("lab/posgen-delay-copy") == ours
+        assert ("other/set", None, None) in found(merged) and len(ModelCard(merged).data.eval_results) == ours + 1
+        data = ModelCard(merged).data
+        assert "mine" in data.tags and "alibi" in data.tags and not {"rope", "fixed_offset"} & set(data.tags)
+        assert data.datasets == ["lab/posgen-delay-copy", "other/set"]
+        assert merge_card(text, merged) == merged
+
+
 def test_entries_merge_by_data_set_task_and_revision():
     entry = lambda task, value: f"- dataset: {{id: a/b, task_id: {task}}}\n  value: {value}\n"  # noqa: E731
-    merged = parse_eval_result_entries(yaml.safe_load(merge_entries(entry("x", 1), entry("x", 0) + entry("y", 2))))
+    merged = parse_eval_result_entries(yaml.safe_load(merge_entries(entry("x", 1), entry("x", 0) + entry("y", 2), "w")))
     assert [(one.task_id, one.value) for one in merged] == [("x", 1), ("y", 2)]
+
+
+def test_entries_of_other_weights_go_and_a_file_without_entries_with_them():
+    weights = [f"sha256:{digit * 12}" for digit in "01"]
+    ours = [eval_files(summarize([row("test", 4)]), FIXED, "lab", one) for one in weights]
+    (path,), (old,), (new,) = ours[0], ours[0].values(), ours[1].values()
+    theirs = "- dataset: {id: a/b, task_id: c}\n  value: 1\n"
+    assert path.endswith("last_k3_test.yaml") and weights[0] in old
+    assert merge_entries(None, old, weights[1]) is None and merge_entries(None, old, weights[0]) == old
+    assert merge_entries(new, old, weights[1]) == new
+    assert merge_entries(None, theirs, weights[1]) == theirs, "not ours: not even read"
+    (left,) = parse_eval_result_entries(yaml.safe_load(merge_entries(None, old + theirs, weights[1])))
+    assert left.dataset_id == "a/b"
+    with pytest.raises(ValueError, match="a file of .eval_results that is there already can't be read"):
+        merge_entries(None, f"[ weights {weights[0]}", weights[1])

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import runpy
 import shutil
 import subprocess
@@ -13,10 +14,13 @@ from pathlib import Path
 
 import pytest
 import torch
+import yaml
+from huggingface_hub.errors import HfHubHTTPError
 
 from hf_posgen import hub_files
 from hf_posgen.hub import BackgroundPush, PushError, push, push_dataset
 from hf_posgen.hub_files import MODEL, RECORD, freeze
+from hf_posgen.tasks import resolve_task
 
 from .standin_hub import OTHER, READ, WRITE, StandInHub, hub_fixture  # noqa: F401
 
@@ -25,7 +29,15 @@ REPO = "tester/posgen-rope"
 
 @pytest.fixture
 def run(finished_run, tmp_path):
-    return Path(shutil.copytree(finished_run, tmp_path / "rope-seed0"))
+    return published(finished_run, tmp_path)
+
+
+def published(finished_run: Path, into: Path) -> Path:
+    """A copy of the run, of a task that has a name."""
+    run = Path(shutil.copytree(finished_run, into / "rope-seed0"))
+    tree = yaml.safe_load((run / "run.yaml").read_text())
+    (run / "run.yaml").write_text(yaml.safe_dump(tree | {"task": resolve_task("fixed_offset")}, sort_keys=False))
+    return run
 
 
 @pytest.fixture
@@ -114,13 +126,14 @@ def test_a_stranger_loads_model_checkpoint_and_tokenizer_bit_equal(run, hub, tmp
 def test_what_travels_and_in_how_many_commits(run, hub):
     (run / "figures").mkdir()
     (run / "figures" / "curve.png").write_bytes(b"png")
+    (run / "figures" / "note.txt").write_text("not for publication")
     (run / "notes.txt").write_text("not for publication")
     send(run, hub)
     files = hub.repo(REPO).files()
     expected = {"config.json", "model.safetensors", "modeling_posgen.py", "tokenizer.json", "generation_config.json"}
     expected |= {"run.yaml", "train.jsonl", "results.jsonl", "figures/curve.png", "README.md", ".gitattributes"}
     assert expected <= set(files) and any(path.startswith(".eval_results/") for path in files)
-    assert not any(path.startswith("state/") or path == "notes.txt" for path in files)
+    assert not any(path.startswith("state/") or path.endswith(".txt") for path in files)
     assert files["model.safetensors"] == (run / "model.safetensors").read_bytes()
     assert "figures/curve.png" in files["README.md"].decode()
     assert titles(hub) == ["Add rope-seed0", "initial commit"]
@@ -215,6 +228,48 @@ def test_a_card_there_that_cannot_be_read_is_not_overwritten(run, hub):
         send(run, hub)
 
 
+def scored(run: Path, weights: bytes, splits: list[str], encoding: str) -> None:
+    """Make another run of it: other weights, evaluated on some splits, called after an encoding."""
+    first = json.loads((run / "results.jsonl").read_text().splitlines()[0])
+    (run / "results.jsonl").write_text("".join(json.dumps(first | {"split": one}) + "\n" for one in splits))
+    (run / "model.safetensors").write_bytes(weights)
+    tree = yaml.safe_load((run / "run.yaml").read_text())
+    tree["model"]["position_encoding"] = {"name": encoding}
+    (run / "run.yaml").write_text(yaml.safe_dump(tree))
+
+
+def test_other_weights_take_our_results_with_them_and_leave_those_of_others(run, hub):
+    from huggingface_hub import ModelCard
+
+    theirs = b"- dataset: {id: a/b, task_id: c}\n  value: 1\n"
+    ours = lambda: sorted(path for path in hub.repo(REPO).files() if path.startswith(".eval_results/posgen-"))  # noqa: E731
+    told = lambda: ModelCard(hub.repo(REPO).files()["README.md"].decode()).data  # noqa: E731
+    scored(run, b"rope", ["test", "longer", "both"], "rope")
+    send(run, hub)
+    assert len(ours()) == 3 and "rope" in told().tags
+    hub.repo(REPO).write("README.md", others(hub, "their/set"))
+    hub.repo(REPO).write(".eval_results/theirs.yaml", theirs)
+    mixed = ".eval_results/posgen-fixed-offset_last_k3_both.yaml"
+    assert mixed in ours()
+    hub.repo(REPO).write(mixed, hub.repo(REPO).files()[mixed] + theirs)
+    scored(run, b"rope", ["test"], "rope")
+    send(run, hub)
+    assert len(ours()) == 3 and len(told().eval_results) == 4, (
+        "of the same weights what was measured before still holds"
+    )
+    scored(run, b"alibi", ["test"], "alibi")
+    send(run, hub)
+    left = {one.dataset_type: one.dataset_split for one in told().eval_results}
+    assert left == {"their/set": None, "tester/posgen-fixed-offset": "test"} and len(told().eval_results) == 2
+    assert "alibi" in told().tags and "rope" not in told().tags
+    assert ours() == [mixed, mixed.replace("both", "test")]
+    assert b"a/b" in hub.repo(REPO).files()[mixed] and b"posgen" not in hub.repo(REPO).files()[mixed]
+    assert hub.repo(REPO).files()[".eval_results/theirs.yaml"] == theirs
+    before = len(titles(hub))
+    send(run, hub)
+    assert len(titles(hub)) == before
+
+
 # Interruptions
 
 
@@ -240,12 +295,12 @@ FAULTS = {
 
 
 @pytest.fixture(scope="module")
-def undisturbed(finished_run):
+def undisturbed(finished_run, tmp_path_factory):
     """{path: content} of main after a push that nothing disturbs."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("huggingface_hub.constants.HF_HUB_DISABLE_XET", True)
         quiet = StandInHub()
-        send(finished_run, quiet)
+        send(published(finished_run, tmp_path_factory.mktemp("quiet")), quiet)
         quiet.close()
         return quiet.repo(REPO).files()
 
@@ -326,6 +381,75 @@ def test_a_pull_request_needs_no_rights_but_a_repository(run, hub):
         send(run, hub, revision="next", create_pr=True)
 
 
+@pytest.mark.parametrize("name", ["a b", "", "a..b", "-a", "a/", ".a", "a.lock", "a~1", "a:b", "@", "HEAD", "f" * 40])
+def test_what_can_be_no_branch_is_an_error_of_usage_here_and_refused_there(name, run, hub):
+    from huggingface_hub import HfApi
+
+    with pytest.raises(ValueError, match=f"^{re.escape(repr(name))} can't be a revision: it must be"):
+        send(run, hub, revision=name)
+    assert not hub.requests
+    if name and not name.endswith("/"):
+        hub.create(REPO)
+        with pytest.raises(HfHubHTTPError):
+            HfApi(endpoint=hub.endpoint, token=WRITE).create_branch(REPO, branch=name)
+
+
+def test_a_pull_request_given_by_its_number_is_a_target(run, hub):
+    with pytest.raises(PushError, match="there is no repository tester/posgen-rope to open a pull request on"):
+        send(run, hub, revision="refs/pr/1")
+    send(run, hub)
+    for wrong in ("refs/pr/0", "refs/pr/x", "refs/pr", "refs/heads/main", "refs/convert/parquet"):
+        with pytest.raises(ValueError, match="can't be a revision"):
+            send(run, hub, revision=wrong)
+    for status in ("draft", "merged"):
+        hub.repo(REPO).open_pull("Theirs", "stranger", hub.repo(REPO).refs["main"])["status"] = status
+    with (run / "train.jsonl").open("a") as log:
+        log.write('{"step": 13, "loss": 1.0}\n')
+    assert send(run, hub, revision="refs/pr/1") == f"{hub.endpoint}/{REPO}/discussions/1"
+    assert titles(hub, "refs/pr/1")[:2] == ["Add rope-seed0"] * 2 and titles(hub)[1:] == ["initial commit"]
+    with pytest.raises(PushError, match=f"^pull request 2 of {REPO} is merged: create_pr opens another$"):
+        send(run, hub, revision="refs/pr/2")
+    with pytest.raises(PushError, match=f"^{REPO} has no pull request 9: create_pr opens one$"):
+        send(run, hub, revision="refs/pr/9")
+    assert not [ref for ref in hub.repo(REPO).refs if "refs" in ref and ref not in ("refs/pr/1", "refs/pr/2")]
+
+
+PLANS = {
+    "main": {},
+    "main by name": {"revision": "main"},
+    "private": {"private": True},
+    "revision": {"revision": "next"},
+    "pull request": {"create_pr": True},
+    "pull request by number": {"revision": "refs/pr/1"},
+}
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_a_dry_run_says_what_the_push_then_does(name, run, hub, capsys):
+    """Over where it goes: whether a repository is made, which revisions are written, and how many files."""
+    from hf_posgen.cli import main
+
+    options, pull = PLANS[name], "pull request" in name
+    if pull:
+        hub.create(REPO).open_pull("Theirs", "stranger", hub.repo(REPO).refs["main"])
+    flags = [f"--{key.replace('_', '-')}" + ("" if value is True else f"={value}") for key, value in options.items()]
+    assert main(["push", str(run), "--repo-id", REPO, "--dry-run", *flags]) in (None, 0)
+    first, *told = capsys.readouterr().out.splitlines()
+    assert not hub.requests, "a dry run asks nobody"
+    before = dict(hub.repo(REPO).refs) if pull else {"main": None}
+    send(run, hub, **options)
+    assert ("it must be there" in first) == pull and ("make it" in first) == bool(hub.count("POST", "/repos/create"))
+    assert ("make it private" in first) == hub.repo(REPO).private
+    repo = hub.repo(REPO)
+    changed = [ref for ref in repo.refs if before.get(ref) != repo.refs[ref] and len(repo.history(ref)) > 1]
+    words = {"refs/pr/2": "our open pull request", "refs/pr/1": "pull request 1,"}
+    assert len(told) == len(changed) and all(
+        any(words.get(ref, ref if ref == "main" else f"branch {ref}") in line for line in told) for ref in changed
+    )
+    (target,) = [ref for ref in changed if not ref.startswith("step-")]
+    assert f"one commit, {len(repo.files(target)) - 1} files" in told[0], "and .gitattributes"
+
+
 # Refusals
 
 
@@ -373,12 +497,13 @@ def test_the_token_is_in_no_card_log_or_request_but_its_header(run, hub, caplog,
     assert sent == {"authorization"}
 
 
-@pytest.mark.parametrize("secret, token", [("hf_" + "s" * 34, WRITE), (WRITE, WRITE)])
-def test_a_run_that_holds_a_token_is_refused(secret, token, run, hub):
-    row = json.loads((run / "results.jsonl").read_text().splitlines()[0])
-    (run / "results.jsonl").write_text(json.dumps(row | {"note": secret}) + "\n")
-    with pytest.raises(PushError, match=r"^results.jsonl holds what looks like an access token: take it out first$"):
-        send(run, hub, token=token)
+@pytest.mark.parametrize("secret", ["hf_" + "s" * 34, WRITE])
+@pytest.mark.parametrize("path", ["train.jsonl", "report.md", "figures/curve.svg", "figures/curve.png", "own_part.py"])
+def test_a_run_that_holds_a_token_is_refused(path, secret, run, hub):
+    (run / "figures").mkdir()
+    (run / path).write_bytes(b"\xff" + secret.encode() + b"\n")
+    with pytest.raises(PushError, match=rf"^{path} holds what looks like an access token: take it out first$"):
+        send(run, hub)
     assert not hub.repos
 
 
@@ -463,7 +588,7 @@ def test_the_background_sends_what_was_there_when_it_was_asked(run, hub):
     weights = run / "state" / "step-000010" / "model" / "model.safetensors"
     expected = weights.read_bytes()
     with BackgroundPush(REPO, private=True, token=WRITE, endpoint=hub.endpoint) as background:
-        hub.meddle("GET", "/whoami", lambda: shutil.rmtree(run / "state", ignore_errors=True))
+        hub.meddle("POST", "/preupload", lambda: shutil.rmtree(run / "state", ignore_errors=True))
         background.checkpoint(weights.parent, "step-000010")
         weights.write_bytes(b"overwritten while the upload runs")
         background.run(run)
@@ -477,14 +602,44 @@ def test_the_background_sends_what_was_there_when_it_was_asked(run, hub):
 
 
 def test_the_background_tells_what_went_wrong_and_goes_on(run, hub, caplog, waits):
-    hub.fail("GET", "/whoami", 503, times=5)
+    hub.fail("POST", "/commit/step-000010", 503, times=5)
     background = BackgroundPush(REPO, token=WRITE, endpoint=hub.endpoint)
     background.checkpoint(run / "state" / "step-000010" / "model", "step-000010")
     background.run(run)
     with pytest.raises(PushError, match="answered 503"):
         background.wait()
     background.wait()
-    assert "was not published" in caplog.text and sorted(hub.repo(REPO).refs) == ["main"]
+    assert "was not published" in caplog.text and titles(hub)[0] == "Add rope-seed0"
+
+
+@pytest.mark.parametrize(
+    "how, error, sentence",
+    [
+        ({"token": None}, PushError, "no access token"),
+        ({"token": "hf_" + "w" * 31}, PushError, "does not accept the access token"),
+        ({"token": READ}, PushError, "is read-only"),
+        ({"private": True}, PushError, "exists and is public, but a private push was asked for"),
+        ({"repo_id": "stranger/model"}, PushError, "may not write to stranger/model"),
+        ({"repo_id": "a/b/c"}, ValueError, "can't be a repository"),
+    ],
+)
+def test_training_refuses_before_the_first_step_what_it_could_not_publish(
+    how, error, sentence, hub, tmp_path, monkeypatch
+):
+    """With the sentence of `push`."""
+    from hf_posgen.run_config import build_run
+    from hf_posgen.training import train
+
+    from .conftest import TINY_RUN
+
+    hub.create(REPO)
+    here = {"token": WRITE, "endpoint": hub.endpoint} | {key: how[key] for key in how if key == "token"}
+    monkeypatch.setattr("hf_posgen.hub.BackgroundPush", partial(BackgroundPush, **here))
+    monkeypatch.setattr("hf_posgen.training.Trainer", lambda *_: pytest.fail("training has begun"))
+    where = {"push": how.get("repo_id", REPO), "private": how.get("private", False)}
+    with pytest.raises(error, match=sentence):
+        train(build_run(TINY_RUN), tmp_path / "rope-seed0", quiet=True, **where)
+    assert titles(hub) == ["initial commit"]
 
 
 def test_training_publishes_every_state_and_the_run(hub, tmp_path, monkeypatch):

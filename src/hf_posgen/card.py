@@ -1,5 +1,6 @@
 """The model card of a run folder: what it is, how it was made, what it scored and what that means. Reads no model."""
 
+import hashlib
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -41,21 +42,37 @@ def render(
     rows = [] if step is not None else read_rows(folder / "results.jsonl")
     owner = repo_id.split("/")[0] if repo_id and "/" in repo_id else None
     summaries, task = summarize(rows), run["task"]
+    weights = digest(folder / "model.safetensors")
+    mine = {
+        "tags": [*_names(run["model"]), task["name"]],
+        "datasets": [benchmark(task, owner)[0]] if named(task) else [],
+        "metrics": list(dict.fromkeys(METRICS[metric][0] for one in summaries for metric in one.scores)),
+    }
     data = ModelCardData(
+        # Lists of their own: YAML writes one that stands twice as a reference.
         license="apache-2.0",
         library_name="transformers",
         pipeline_tag="text-generation",
-        tags=[LIBRARY, "positional-encoding", "length-generalization", *_names(run["model"]), task["name"]],
-        datasets=[benchmark(task, owner)[0]] if named(task) else None,
-        metrics=list(dict.fromkeys(METRICS[metric][0] for one in summaries for metric in one.scores)) or None,
+        tags=[LIBRARY, "positional-encoding", "length-generalization", *mine["tags"]],
+        datasets=[*mine["datasets"]] or None,
+        metrics=[*mine["metrics"]] or None,
         model_name=(repo_id or folder.name).split("/")[-1] if summaries else None,
-        eval_results=model_index(summaries, task, owner) or None,
+        eval_results=model_index(summaries, task, owner, weights) or None,
+        hf_posgen={"weights": weights} | {key: value for key, value in mine.items() if value} if weights else None,
     )
     template = files("hf_posgen").joinpath("templates/model_card.md.jinja").read_text()
     facts = _facts(folder, run, rows, summaries, repo_id or str(folder), step)
     facts["revisions"] = [state_name(one) for one in steps]
     text = str(ModelCard.from_template(data, template_str=template, **facts)).rstrip() + "\n"
-    return {"README.md": text} | eval_files(summaries, task, owner)
+    return {"README.md": text} | eval_files(summaries, task, owner, weights)
+
+
+def digest(weights: Path) -> str | None:
+    """What results say which weights they are about; None where there are none."""
+    if not weights.is_file():
+        return None
+    with weights.open("rb") as file:
+        return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()[:12]}"
 
 
 def _facts(folder: Path, run: dict, rows: list[dict], summaries: list[SplitSummary], where: str, step) -> dict:

@@ -9,6 +9,8 @@ from .training_state import fault
 
 logger = logging.getLogger(__name__)
 
+Files = dict[str, Path | bytes]  # path in the repository → what to put there
+
 # What travels of a run folder: the model (all there is in an intermediate checkpoint), then what was done with it.
 MODEL = (
     "config.json",
@@ -20,9 +22,11 @@ MODEL = (
     "tokenizer_config.json",
     "special_tokens_map.json",
 )
-RECORD = ("run.yaml", "train.jsonl", "results.jsonl", "analysis.json", "report.md", "figures/*", ".eval_results/*.yaml")
+FIGURES = ("figures/*.png", "figures/*.pdf", "figures/*.svg")
+RECORD = ("run.yaml", "train.jsonl", "results.jsonl", "analysis.json", "report.md", *FIGURES)
 # What an earlier push may have left that belongs to other weights. Code is left alone: it may be somebody's own.
-STALE = ("*.safetensors", "*.safetensors.index.json", "results.jsonl", "analysis.json", "report.md", "figures/*")
+STALE = ("*.safetensors", "*.safetensors.index.json", "results.jsonl", "analysis.json", "report.md", *FIGURES)
+NUMBERS = (".safetensors", ".parquet")  # files that hold no text
 FREEZES = 3  # how often to copy a folder that changes meanwhile
 
 
@@ -78,7 +82,7 @@ def freeze(folder: Path, into: Path, patterns: tuple[str, ...]) -> Path:
             continue
     else:
         raise PushError(f"{folder} is being written to: push it when it is finished")
-    refuse_secrets(into)
+    refuse_secrets(contents(into))
     return into
 
 
@@ -89,14 +93,19 @@ def stamps(folder: Path, patterns: tuple[str, ...]) -> dict[str, tuple[int, int,
     return {path: (one.st_ino, one.st_size, one.st_mtime_ns) for path, one in stats.items()}
 
 
-def refuse_secrets(folder: Path, token: str | None = None) -> None:
-    """`PushError` where a text that would be published holds the token in use, or what looks like one."""
-    for path in sorted(folder.rglob("*")):
-        if path.suffix not in (".yaml", ".json", ".jsonl", ".md", ".py"):
+def contents(folder: Path) -> Files:
+    """All files of a folder, by their path in it."""
+    return {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def refuse_secrets(files: Files, token: str | None = None) -> None:
+    """`PushError` where a file that would be published holds the token in use, or what looks like one."""
+    for path, content in files.items():
+        if path.endswith(NUMBERS):
             continue
-        text = path.read_text(errors="replace")
+        text = (content if isinstance(content, bytes) else content.read_bytes()).decode(errors="replace")
         if TOKEN.search(text) or (token and token in text):
-            raise PushError(f"{path.relative_to(folder)} holds what looks like an access token: take it out first")
+            raise PushError(f"{path} holds what looks like an access token: take it out first")
 
 
 def freeze_state(model: Path, into: Path) -> Path:
@@ -107,5 +116,5 @@ def freeze_state(model: Path, into: Path) -> Path:
         raise ValueError(f"{model} is no state of a run: there is no {missing[0]}")
     freeze(model, into, MODEL)
     shutil.copy2(run / "run.yaml", into / "run.yaml")
-    refuse_secrets(into)
+    refuse_secrets(contents(into))
     return into

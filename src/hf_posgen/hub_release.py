@@ -11,7 +11,7 @@ from .files import read_rows
 from .hub import push, push_dataset
 from .hub_errors import PushError
 from .hub_files import MODEL, RECORD, check_run, dataset_configs, kept_steps, stamps
-from .hub_repo import connect
+from .hub_repo import PULL, check_name, check_revision, connect
 from .results_metadata import repository
 from .run_config import read_yaml
 from .training_state import state_name
@@ -33,15 +33,32 @@ def dataset_name(folder: str | Path) -> str:
     return repository(title[1])
 
 
-def plan(run_folder: str | Path, repo_id: str, private: bool = False) -> list[str]:
-    """What `push` would do, a line each, without a network."""
-    folder = check_run(run_folder)
-    files, rows, steps = stamps(folder, MODEL + RECORD), read_rows(folder / "results.jsonl"), kept_steps(folder)
+def plan(
+    run_folder: str | Path,
+    repo_id: str,
+    private: bool = False,
+    revision: str | None = None,
+    create_pr: bool = False,
+) -> list[str]:
+    """What `push` would do, a line each, without a network. Raises as `push` does for what can't be."""
+    check_name(repo_id)
+    revision = check_revision(revision, create_pr)
+    folder, pull = check_run(run_folder), PULL.fullmatch(revision or "")
+    steps = [] if revision or create_pr else kept_steps(folder)
+    files, rows = stamps(folder, MODEL + RECORD), read_rows(folder / "results.jsonl")
     texts = render(folder, repo_id, steps=steps)
     size = sum(size for _, size, _ in files.values()) + sum(len(text.encode()) for text in texts.values())
+    if create_pr:
+        target = f"our open pull request 'Add {folder.name}', opened if there is none"
+    elif pull:
+        target = f"pull request {pull[1]}, which must be open"
+    else:
+        target = f"branch {revision}, made from main if there is none" if revision else "main"
+    made = "it must be there" if create_pr or pull else f"make it {_seen(private)} if there is none"
+    count = len(files.keys() | texts.keys())
     lines = [
-        f"model {repo_id}: make it {_seen(private)} if there is none",
-        f"  main: one commit, {len(files.keys() | texts.keys())} files, {size / 1e6:.1f} MB, {len(rows)} rows of results",
+        f"model {repo_id}: {made}",
+        f"  {target}: one commit, {count} files, {size / 1e6:.1f} MB, {len(rows)} rows of results",
     ]
     return lines + [f"  branch {state_name(step)}: the checkpoint after {step} steps" for step in steps]
 
