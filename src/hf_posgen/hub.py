@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from .card import digest, render
+from .hub_datasets import SHARD, merge_benchmark, merge_dataset_card, seal
 from .hub_errors import PushError, scrub
 from .hub_files import (
     MODEL,
@@ -101,16 +102,19 @@ def push_dataset(
 ) -> str:
     """Publish a folder written by `export_task` as a data set repository, with an `eval.yaml`; returns its address.
 
-    Raises as `push` does."""
+    The configurations of the folder are replaced as a whole; others that are there, files of others, and what stands below
+    our line of the card are kept. Raises as `push` does, and where our text of the card there was edited."""
     folder = Path(folder)
     configs = dataset_configs(folder)
     repo = connect(repo_id, "dataset", token, endpoint)
     ensure_repo(repo, private)
     name = repo.id.split("/")[1]
-    card = re.sub(r"<owner>/posgen-[\w-]+", repo.id, (folder / "README.md").read_text())
+    card = seal(re.sub(r"<owner>/posgen-[\w-]+", repo.id, (folder / "README.md").read_text()))
     files: Files = {path.relative_to(folder).as_posix(): path for path in sorted(folder.glob("*/*.parquet"))}
     files |= {"README.md": card.encode(), "eval.yaml": benchmark_file(name, configs).encode()}
-    sync(repo, "main", files, f"Add {name}", stale=lambda path: fnmatchcase(path, "*/*.parquet"))
+    stale = lambda path: (shard := SHARD.fullmatch(path)) is not None and shard[1] in configs  # noqa: E731
+    merge = {"README.md": merge_dataset_card, "eval.yaml": merge_benchmark}
+    sync(repo, "main", files, f"Add {name}", merge, stale)
     return repo.url
 
 

@@ -1,10 +1,12 @@
 """What travels to the Hub of a folder, and a copy of it that holds still."""
 
 import logging
+import re
 import shutil
 from pathlib import Path
 
 from .hub_errors import TOKEN, PushError
+from .tasks import SPLITS
 from .training_state import fault
 
 logger = logging.getLogger(__name__)
@@ -40,7 +42,9 @@ def check_run(run_folder: str | Path) -> Path:
 
 
 def dataset_configs(folder: Path) -> dict[str, list[str]]:
-    """{configuration: its splits} of an exported task; `ValueError` where there are none."""
+    """{configuration: its splits} of an exported task, in the order of its card, the usual one of splits.
+
+    Raises `ValueError` where there are none."""
     found: dict[str, list[str]] = {}
     for path in sorted(folder.glob("*/*.parquet")):
         splits = found.setdefault(path.parent.name, [])
@@ -49,7 +53,10 @@ def dataset_configs(folder: Path) -> dict[str, list[str]]:
             splits.append(split)
     if not found or not (folder / "README.md").is_file():
         raise ValueError(f"{folder} is no exported task: it needs README.md and <configuration>/<split>-*.parquet")
-    return found
+    listed = re.findall(r"^- config_name: (\S+)", (folder / "README.md").read_text(), re.M)
+    order = dict.fromkeys([*(config for config in listed if config in found), *found])
+    usual = lambda splits: sorted(splits, key=lambda one: SPLITS.index(one) if one in SPLITS else len(SPLITS))  # noqa: E731
+    return {config: usual(found[config]) for config in order}
 
 
 def kept_steps(folder: Path) -> list[int]:

@@ -65,11 +65,13 @@ def plan(
 
 def plan_dataset(folder: str | Path, repo_id: str, private: bool = False) -> list[str]:
     """What `push_dataset` would do, a line each, without a network."""
+    check_name(repo_id)
     configs, shards = dataset_configs(Path(folder)), list(Path(folder).glob("*/*.parquet"))
     size = sum(path.stat().st_size for path in shards)
     return [
         f"data set {repo_id}: make it {_seen(private)} if there is none",
         f"  main: one commit, {len(shards) + 2} files, {size / 1e6:.1f} MB, configurations {', '.join(configs)}",
+        "  what else is there, other configurations too, is kept",
     ]
 
 
