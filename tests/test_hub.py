@@ -837,6 +837,35 @@ def test_a_release_is_told_first_then_done_once(run, hub, tmp_path):
         release("lab", [run, run], [], dry_run=True)
 
 
+def test_a_stranger_loads_the_published_metrics_by_name(hub, tmp_path):
+    from hf_posgen.hub_release import release
+
+    folders = sorted((Path(hub_files.__file__).parent / "metrics").glob("posgen_*"))
+    told = "\n".join(release("lab", [], [], folders, collection="Metrics", dry_run=True))
+    assert not hub.requests and len(folders) == 3
+    for _ in range(2):
+        release("lab", [], [], folders, collection="Metrics", token=WRITE, endpoint=hub.endpoint)
+    for folder in folders:
+        repo = hub.repo(f"lab/{folder.name}", "spaces")
+        assert f"space lab/{folder.name}: make it public" in told and len(repo.history()) == 2
+        assert f"one commit, {len(repo.files()) - 1} files, the metric {folder.name}" in told
+        assert f'evaluate.load("lab/{folder.name}")' in repo.files()["README.md"].decode()
+        assert f"lab/{folder.name}" in repo.files()["index.html"].decode() and "__init__.py" not in repo.files()
+        assert not [path for path, data in repo.files().items() if b"owner" in data.replace(b"owners", b"")]
+    (collection,) = hub.collections.values()
+    assert [item["type"] for item in collection["items"]] == ["space"] * 3
+    code = """
+    import evaluate
+    accuracy = evaluate.load("lab/posgen_accuracy")
+    print(accuracy.compute(predictions=[[5, 7]], references=[[-100, 7]], length=[2], distance=[1])["exact_match"])
+    print(evaluate.load("lab/posgen_perplexity").name, evaluate.load("lab/posgen_extrapolation").name)
+    """
+    said = stranger(hub, code, tmp_path / "stranger")
+    assert "1.0" in said and "posgen_perplexity posgen_extrapolation" in said
+    with pytest.raises(ValueError, match="is no metric: it needs metrics.py"):
+        release("lab", [], [], [folders[0].parent], dry_run=True)
+
+
 RELEASE_FAULTS = {
     "data set's repository is made, answer lost": ("drop", "POST", "/repos/create", "after"),
     "shards break off": ("drop", "PUT", "/lfs/", "middle"),
@@ -885,13 +914,14 @@ def test_a_public_collection_is_no_place_for_what_is_private(run, hub, exported)
 
 def test_the_script_publishes_nothing_on_a_dry_run(run, hub, tmp_path, monkeypatch, capsys):
     script = str(Path(__file__).parents[1] / "scripts" / "publish.py")
-    options = ["--org", "lab", "--runs", str(run), "--dry-run", "--cards", str(tmp_path / "cards")]
+    options = ["--org", "lab", "--runs", str(run), "--dry-run", "--cards", str(tmp_path / "cards"), "--metrics"]
     monkeypatch.setattr("sys.argv", [script, *options])
     runpy.run_path(script, run_name="__main__")
-    assert "model lab/posgen-fixed-offset-rope-seed0: make it public" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "model lab/posgen-fixed-offset-rope-seed0: make it public" in told and "space lab/posgen_accuracy:" in told
     card = (tmp_path / "cards" / "posgen-fixed-offset-rope-seed0.md").read_text()
     assert 'from_pretrained("lab/posgen-fixed-offset-rope-seed0"' in card
-    asked = {"name --runs or --datasets": (2, ["--org", "lab"]), "no access token": (1, options[:4])}
+    asked = {"name --runs, --datasets or --metrics": (2, ["--org", "lab"]), "no access token": (1, options[:4])}
     for told, (code, given) in asked.items():
         monkeypatch.setattr("sys.argv", [script, *given])
         with pytest.raises(SystemExit) as left:

@@ -24,6 +24,7 @@ from .hub_files import (
     freeze,
     freeze_state,
     kept_steps,
+    metric_files,
 )
 from .hub_merge import merge_card, merge_entries
 from .hub_repo import (
@@ -41,7 +42,7 @@ from .hub_repo import (
 from .results_metadata import benchmark_file
 from .training_state import state_name
 
-__all__ = ["BackgroundPush", "PushError", "push", "push_dataset"]
+__all__ = ["BackgroundPush", "PushError", "push", "push_dataset", "push_metric"]
 
 logger = logging.getLogger(__name__)
 
@@ -115,6 +116,27 @@ def push_dataset(
     stale = lambda path: (shard := SHARD.fullmatch(path)) is not None and shard[1] in configs  # noqa: E731
     merge = {"README.md": merge_dataset_card, "eval.yaml": merge_benchmark}
     sync(repo, "main", files, f"Add {name}", merge, stale)
+    return repo.url
+
+
+def push_metric(
+    folder: str | Path,
+    repo_id: str,
+    *,
+    private: bool = False,
+    token: str | None = None,
+    endpoint: str | None = None,
+) -> str:
+    """Publish a metric's folder as a Space, which `evaluate.load(repo_id)` opens; returns its address.
+
+    Files of others are kept. Raises as `push` does."""
+    files = metric_files(Path(folder))
+    repo = connect(repo_id, "space", token, endpoint)
+    ensure_repo(repo, private)
+    for path in ("README.md", "index.html"):
+        named = re.sub(rf"(<|&lt;)owner(>|&gt;)/{Path(folder).name}", repo.id, files[path].read_text())
+        files[path] = named.encode()
+    sync(repo, "main", files, f"Add {Path(folder).name}")
     return repo.url
 
 

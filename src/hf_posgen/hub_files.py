@@ -59,6 +59,13 @@ def dataset_configs(folder: Path) -> dict[str, list[str]]:
     return {config: usual(found[config]) for config in order}
 
 
+def metric_files(folder: Path) -> Files:
+    """What travels of a metric's folder: all but what makes it a package here. `ValueError` for another folder."""
+    if not all((folder / name).is_file() for name in (f"{folder.name}.py", "README.md", "index.html")):
+        raise ValueError(f"{folder} is no metric: it needs {folder.name}.py, README.md and index.html")
+    return {path.name: path for path in sorted(folder.iterdir()) if path.is_file() and path.name != "__init__.py"}
+
+
 def kept_steps(folder: Path) -> list[int]:
     """The steps of the whole states of a run; one that is damaged is named in the log and left out."""
     steps = []

@@ -8,9 +8,9 @@ from huggingface_hub import HfApi
 
 from .card import render
 from .files import read_rows
-from .hub import push, push_dataset
+from .hub import push, push_dataset, push_metric
 from .hub_errors import PushError
-from .hub_files import MODEL, RECORD, check_run, dataset_configs, kept_steps, stamps
+from .hub_files import MODEL, RECORD, check_run, dataset_configs, kept_steps, metric_files, stamps
 from .hub_repo import PULL, check_name, check_revision, connect
 from .results_metadata import repository
 from .run_config import read_yaml
@@ -75,6 +75,14 @@ def plan_dataset(folder: str | Path, repo_id: str, private: bool = False) -> lis
     ]
 
 
+def plan_metric(folder: str | Path, repo_id: str, private: bool = False) -> list[str]:
+    """What `push_metric` would do, a line each, without a network."""
+    return [
+        f"space {repo_id}: make it {_seen(private)} if there is none",
+        f"  main: one commit, {len(metric_files(Path(folder)))} files, the metric {Path(folder).name}",
+    ]
+
+
 def _seen(private: bool) -> str:
     return "private" if private else "public"
 
@@ -83,6 +91,7 @@ def release(
     org: str,
     runs: Iterable[Path],
     datasets: Iterable[Path],
+    metrics: Iterable[Path] = (),
     *,
     private: bool = False,
     collection: str | None = None,
@@ -90,21 +99,22 @@ def release(
     token: str | None = None,
     endpoint: str | None = None,
 ) -> list[str]:
-    """Publish run folders and exported tasks under `org`, and list them in a collection of that title; returns lines.
+    """Publish run folders, tasks and metrics under `org`, and list them in a collection of that title; returns lines.
 
     dry_run: only say what would be done, without a network or a token. Data sets come first: the cards name them.
     Raises as `push` does, and `ValueError` where two folders would get one name."""
     items = [("dataset", dataset_name(folder), folder) for folder in datasets]
     items += [("model", model_name(folder), folder) for folder in runs]
+    items += [("space", folder.name, folder) for folder in metrics]
     names = [(kind, name) for kind, name, _ in items]
     for twice in {one for one in names if names.count(one) > 1}:
         raise ValueError(f"two folders would become the {twice[0]} {org}/{twice[1]}: publish them one by one")
     if dry_run:
-        plans = {"dataset": plan_dataset, "model": plan}
+        plans = {"dataset": plan_dataset, "model": plan, "space": plan_metric}
         lines = [line for kind, name, folder in items for line in plans[kind](folder, f"{org}/{name}", private)]
         return lines + ([f"collection {org}/{collection!r}: {len(items)} items"] if collection else [])
     where = {"private": private, "token": token, "endpoint": endpoint}
-    pushes = {"dataset": push_dataset, "model": push}
+    pushes = {"dataset": push_dataset, "model": push, "space": push_metric}
     lines = [pushes[kind](folder, f"{org}/{name}", **where) for kind, name, folder in items]
     if collection:
         listed = [(kind, f"{org}/{name}") for kind, name, _ in items]
