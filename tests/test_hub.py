@@ -189,6 +189,17 @@ def test_other_weights_replace_what_belongs_to_the_old_ones_and_nothing_else(run
     assert not {"model-00001-of-00002.safetensors", "analysis.json", "figures/old.png"} & set(repo.files())
 
 
+def test_a_card_links_the_data_set_of_its_task_once_it_is_there(run, hub):
+    from huggingface_hub import ModelCard
+
+    links = lambda ref: ModelCard(hub.repo(REPO).files(ref)["README.md"].decode()).data.datasets  # noqa: E731
+    send(run, hub)
+    assert links("main") is links("step-000010") is None
+    hub.create("tester/posgen-fixed-offset", "datasets")
+    send(run, hub)
+    assert links("main") == links("step-000010") == ["tester/posgen-fixed-offset"]
+
+
 # Results of others
 
 

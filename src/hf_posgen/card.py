@@ -31,12 +31,17 @@ def card(run_folder: str | Path, repo_id: str | None = None) -> str:
 
 
 def render(
-    run_folder: str | Path, repo_id: str | None = None, step: int | None = None, steps: Sequence[int] = ()
+    run_folder: str | Path,
+    repo_id: str | None = None,
+    step: int | None = None,
+    steps: Sequence[int] = (),
+    linked: bool = True,
 ) -> dict[str, str]:
     """{path: text} of the card and its results files, a function of the arguments and the folder's files alone.
 
     step: the folder holds the weights after so many steps, not the run's last; then there are no results.
-    steps: the checkpoints that are published as revisions."""
+    steps: the checkpoints that are published as revisions.
+    linked: whether the data set of the task is published; a card links no other, and none of a task without a name."""
     folder = Path(run_folder)
     run = read_yaml(folder / "run.yaml")
     rows = [] if step is not None else read_rows(folder / "results.jsonl")
@@ -45,7 +50,7 @@ def render(
     weights = digest(folder / "model.safetensors")
     mine = {
         "tags": [*_names(run["model"]), task["name"]],
-        "datasets": [benchmark(task, owner)[0]] if named(task) else [],
+        "datasets": [benchmark(task, owner)[0]] if linked and named(task) else [],
         "metrics": list(dict.fromkeys(METRICS[metric][0] for one in summaries for metric in one.scores)),
     }
     data = ModelCardData(

@@ -39,7 +39,8 @@ from .hub_repo import (
     open_pull_request,
     sync,
 )
-from .results_metadata import benchmark_file
+from .results_metadata import benchmark, benchmark_file, named
+from .run_config import read_yaml
 from .training_state import state_name
 
 __all__ = ["BackgroundPush", "PushError", "push", "push_dataset", "push_metric"]
@@ -144,11 +145,18 @@ def push_frozen(
     repo: Repo, frozen: Path, revision: str, message: str, step: int | None = None, steps: Sequence[int] = ()
 ) -> None:
     """Bring a revision to hold a frozen copy and its card (`step`, `steps`: as for `render`)."""
-    texts = {path: text.encode() for path, text in render(frozen, repo.id, step, steps).items()}
+    texts = {path: text.encode() for path, text in render(frozen, repo.id, step, steps, linked(repo, frozen)).items()}
     weights = digest(frozen / "model.safetensors")
     merge = {"README.md": merge_card, ".eval_results/*.yaml": partial(merge_entries, weights=weights)}
     stale = lambda path: any(fnmatchcase(path, one) for one in STALE)  # noqa: E731
     sync(repo, revision, contents(frozen) | texts, message, merge, stale)
+
+
+def linked(repo: Repo, frozen: Path) -> bool:
+    """Whether the data set of a run's task is on the Hub, where this token sees it."""
+    task = read_yaml(frozen / "run.yaml")["task"]
+    name = benchmark(task, repo.id.split("/")[0])[0]
+    return named(task) and repo.call(repo.api.repo_exists, name, repo_type="dataset")
 
 
 def push_step(repo: Repo, frozen: Path, step: int) -> None:
