@@ -22,6 +22,7 @@ WRITE, READ, OTHER = (f"hf_{name:x<34}" for name in ("writer", "reader", "strang
 ROLES = {WRITE: ("tester", "write"), READ: ("tester", "read"), OTHER: ("stranger", "write")}
 DATE = "2026-01-01T00:00:00.000Z"
 LFS_SUFFIXES = (".safetensors", ".parquet", ".bin")
+NO_BRANCH = r"[\s~^:?*\[\\]|\.\.|@\{|//|/\.|^[-/.]|[/.]$|\.lock(/|$)|^(@|HEAD|[0-9a-f]{40})$"  # git check-ref-format
 KINDS = {"models": "model", "datasets": "dataset", "spaces": "space"}
 
 
@@ -381,6 +382,8 @@ def refs(h: _Handler, kind: str, id: str):
     for ref, oid in h.find(kind, id).refs.items():
         part = {"refs/pr": "pullRequests", "refs/tags": "tags"}.get("/".join(ref.split("/")[:2]), "branches")
         full = ref if ref.startswith("refs/") else f"refs/heads/{ref}"
+        if part == "pullRequests" and h.query.get("include_prs") != "1":
+            continue
         out[part].append({"name": ref.removeprefix("refs/tags/"), "ref": full, "targetCommit": oid})
     return out
 
@@ -392,6 +395,8 @@ def commits(h: _Handler, kind: str, id: str, revision: str):
 
 def branch(h: _Handler, kind: str, id: str, name: str):
     repo = h.find(kind, id, write=True)
+    if re.search(NO_BRANCH, name) or name.startswith("refs/"):
+        raise Refusal(400, f"Invalid branch name: {name}")
     if h.command == "DELETE":
         repo.refs.pop(name)
         return {}
@@ -481,7 +486,10 @@ def discussions(h: _Handler, kind: str, id: str):
 
 
 def discussion(h: _Handler, kind: str, id: str, num: str, resource: str = ""):
-    pull = h.find(kind, id).pulls[int(num) - 1]
+    pulls = h.find(kind, id).pulls
+    if not 0 < int(num) <= len(pulls):
+        raise Refusal(404, "Discussion not found")
+    pull = pulls[int(num) - 1]
     if resource == "status":
         h.user(write=True)
         pull["status"] = h.json()["status"]

@@ -14,17 +14,18 @@ from huggingface_hub import EvalResult, ModelCard, ModelCardData, parse_eval_res
 
 from hf_posgen.card import card, component, render
 from hf_posgen.files import write_rows
+from hf_posgen.hub_merge import merge_card, merge_entries
 from hf_posgen.report_headlines import DEFINITIONS
 from hf_posgen.results_metadata import (
     benchmark,
     benchmark_file,
     eval_files,
-    merge_card,
-    merge_entries,
     model_index,
+    named,
     summarize,
 )
-from hf_posgen.tasks import config_spec, resolve_task
+from hf_posgen.sweep import points, presets, read_sweep
+from hf_posgen.tasks import CONFIGS, build_task, config_spec, resolve_task
 
 ROOT = Path(__file__).parents[1]
 REPO = "lab/posgen-rope"
@@ -131,6 +132,36 @@ def test_a_named_configuration_is_recognised_and_others_get_a_digest():
     assert config != benchmark(FIXED | {"offset": 5})[1]
 
 
+@pytest.mark.parametrize("preset", presets())
+def test_every_task_that_a_preset_trains_on_is_a_published_configuration(preset):
+    """Its results then name a data set's configuration that exists, and a task of that data set's `eval.yaml`."""
+    for one in {str(run.task): run for run in points(read_sweep(preset))}.values():
+        task = resolve_task(one.task)
+        name, config = benchmark(task, "lab")
+        assert named(task) and config in CONFIGS[task["name"]], f"{preset}, {one.panel}: name it in tasks/configs.py"
+        splits = build_task(task).splits()
+        ids = {entry["id"] for entry in yaml.safe_load(benchmark_file(name, {config: list(splits)}))["tasks"]}
+        rows = [row(split, 4) for split, cells in splits.items() if cells and split != "train"]
+        entries = [yaml.safe_load(text)[0] for text in eval_files(summarize(rows), task, "lab").values()]
+        assert len(entries) == len(rows) and {entry["dataset"]["task_id"] for entry in entries} <= ids
+
+
+def test_no_two_configurations_are_the_same_task():
+    """A task's parameters lead to one name."""
+    for name in CONFIGS:
+        specs = [resolve_task(config_spec(name, config)) for config in CONFIGS[name]]
+        assert all(one not in specs[:i] for i, one in enumerate(specs))
+
+
+def test_a_task_without_a_name_refers_to_no_data_set(folder):
+    texts = render(folder([row("test", 4)], FIXED | {"offset": 2}), REPO)
+    data = ModelCard(texts["README.md"]).data
+    assert list(texts) == ["README.md"] and data.datasets is None
+    (result,) = data.eval_results
+    assert result.dataset_type == "posgen-fixed-offset", "the kind of task, and no repository of anybody's"
+    assert result.dataset_config.startswith("custom_")
+
+
 def test_an_unfit_run_says_so_in_both_formats():
     summaries = summarize([row("test", 4, fit=False)])
     assert model_index(summaries, FIXED)[0].metric_args["fit"] is False
@@ -186,7 +217,8 @@ def test_a_card_is_whole(name, folder):
     assert not re.search(r"\bNone\b|undefined|\{\{|\}\}|\n\n\n", text), "something is missing or badly filled in"
     data = ModelCard(text).data.to_dict()
     assert data["library_name"] == "transformers" and data["pipeline_tag"] == "text-generation"
-    assert data["license"] == "apache-2.0" and data["tags"][0] == "hf_posgen" and data["datasets"][0].startswith("lab/")
+    assert data["license"] == "apache-2.0" and data["tags"][0] == "hf_posgen"
+    assert data.get("datasets") == ([f"lab/posgen-{task['name'].replace('_', '-')}"] if task in (FIXED, COPY) else None)
     assert ("model-index" in data) == bool(rows)
     for words in ("## Use", "## Training", "## Limits", "2607.18759", "2609.11913", "posgen train run.yaml"):
         assert words in text
@@ -341,7 +373,9 @@ def test_what_makes_two_results_different(other, folder):
 
 @pytest.mark.parametrize("rows", [[], [row("test", 4)]])
 def test_merging_again_changes_nothing(rows, folder):
-    ours = render(folder(rows), REPO)["README.md"]
+    run = folder(rows)
+    (run / "model.safetensors").write_bytes(b"weights")
+    ours = render(run, REPO)["README.md"]
     assert merge_card(ours, ours) == ours
     once = merge_card(ours, theirs())
     assert merge_card(ours, once) == once
@@ -355,7 +389,46 @@ def test_a_card_without_metadata_is_replaced_and_a_broken_one_refused(folder):
             merge_card(ours, broken)
 
 
+def test_what_we_wrote_of_other_weights_goes_and_what_others_wrote_stays(folder):
+    """Results, tags, data sets and metrics of ours; of the same weights they stay, whatever was evaluated this time."""
+    run = folder([row("test", 4), row("longer", 32)])
+    (run / "model.safetensors").write_bytes(b"old")
+    old = ModelCard(render(run, REPO)["README.md"])
+    old.data.eval_results.append(EvalResult("text-generation", "other/set", "Other", "accuracy", 0.5))
+    old.data.tags, old.data.datasets = [*old.data.tags, "mine"], [*old.data.datasets, "other/set"]
+    again = folder([row("test", 4, value=0.5)])
+    assert set(found(merge_card(render(again, REPO)["README.md"], str(old)))) == {
+        *(("lab/posgen-fixed-offset", split, "exact match") for split in ("test", "longer")),
+        ("other/set", None, None),
+    }
+    (run / "model.safetensors").write_bytes(b"new")
+    new = folder([paste_row("test", 20)], COPY, MODEL | {"position_encoding": {"name": "alibi", "slopes": "paper"}})
+    for text, ours in ((render(new, REPO)["README.md"], 4), (render(new, REPO, step=5)["README.md"], 0)):
+        merged = merge_card(text, str(old))
+        assert [one.dataset_type for one in ModelCard(merged).data.eval_results].count("lab/posgen-delay-copy") == ours
+        assert ("other/set", None, None) in found(merged) and len(ModelCard(merged).data.eval_results) == ours + 1
+        data = ModelCard(merged).data
+        assert "mine" in data.tags and "alibi" in data.tags and not {"rope", "fixed_offset"} & set(data.tags)
+        assert data.datasets == ["lab/posgen-delay-copy", "other/set"]
+        assert merge_card(text, merged) == merged
+
+
 def test_entries_merge_by_data_set_task_and_revision():
     entry = lambda task, value: f"- dataset: {{id: a/b, task_id: {task}}}\n  value: {value}\n"  # noqa: E731
-    merged = parse_eval_result_entries(yaml.safe_load(merge_entries(entry("x", 1), entry("x", 0) + entry("y", 2))))
+    merged = parse_eval_result_entries(yaml.safe_load(merge_entries(entry("x", 1), entry("x", 0) + entry("y", 2), "w")))
     assert [(one.task_id, one.value) for one in merged] == [("x", 1), ("y", 2)]
+
+
+def test_entries_of_other_weights_go_and_a_file_without_entries_with_them():
+    weights = [f"sha256:{digit * 12}" for digit in "01"]
+    ours = [eval_files(summarize([row("test", 4)]), FIXED, "lab", one) for one in weights]
+    (path,), (old,), (new,) = ours[0], ours[0].values(), ours[1].values()
+    theirs = "- dataset: {id: a/b, task_id: c}\n  value: 1\n"
+    assert path.endswith("last_k3_test.yaml") and weights[0] in old
+    assert merge_entries(None, old, weights[1]) is None and merge_entries(None, old, weights[0]) == old
+    assert merge_entries(new, old, weights[1]) == new
+    assert merge_entries(None, theirs, weights[1]) == theirs, "not ours: not even read"
+    (left,) = parse_eval_result_entries(yaml.safe_load(merge_entries(None, old + theirs, weights[1])))
+    assert left.dataset_id == "a/b"
+    with pytest.raises(ValueError, match="a file of .eval_results that is there already can't be read"):
+        merge_entries(None, f"[ weights {weights[0]}", weights[1])

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import runpy
 import shutil
 import subprocess
@@ -13,10 +14,13 @@ from pathlib import Path
 
 import pytest
 import torch
+import yaml
+from huggingface_hub.errors import HfHubHTTPError
 
 from hf_posgen import hub_files
 from hf_posgen.hub import BackgroundPush, PushError, push, push_dataset
 from hf_posgen.hub_files import MODEL, RECORD, freeze
+from hf_posgen.tasks import resolve_task
 
 from .standin_hub import OTHER, READ, WRITE, StandInHub, hub_fixture  # noqa: F401
 
@@ -25,7 +29,15 @@ REPO = "tester/posgen-rope"
 
 @pytest.fixture
 def run(finished_run, tmp_path):
-    return Path(shutil.copytree(finished_run, tmp_path / "rope-seed0"))
+    return published(finished_run, tmp_path)
+
+
+def published(finished_run: Path, into: Path) -> Path:
+    """A copy of the run, of a task that has a name."""
+    run = Path(shutil.copytree(finished_run, into / "rope-seed0"))
+    tree = yaml.safe_load((run / "run.yaml").read_text())
+    (run / "run.yaml").write_text(yaml.safe_dump(tree | {"task": resolve_task("fixed_offset")}, sort_keys=False))
+    return run
 
 
 @pytest.fixture
@@ -114,13 +126,14 @@ def test_a_stranger_loads_model_checkpoint_and_tokenizer_bit_equal(run, hub, tmp
 def test_what_travels_and_in_how_many_commits(run, hub):
     (run / "figures").mkdir()
     (run / "figures" / "curve.png").write_bytes(b"png")
+    (run / "figures" / "note.txt").write_text("not for publication")
     (run / "notes.txt").write_text("not for publication")
     send(run, hub)
     files = hub.repo(REPO).files()
     expected = {"config.json", "model.safetensors", "modeling_posgen.py", "tokenizer.json", "generation_config.json"}
     expected |= {"run.yaml", "train.jsonl", "results.jsonl", "figures/curve.png", "README.md", ".gitattributes"}
     assert expected <= set(files) and any(path.startswith(".eval_results/") for path in files)
-    assert not any(path.startswith("state/") or path == "notes.txt" for path in files)
+    assert not any(path.startswith("state/") or path.endswith(".txt") for path in files)
     assert files["model.safetensors"] == (run / "model.safetensors").read_bytes()
     assert "figures/curve.png" in files["README.md"].decode()
     assert titles(hub) == ["Add rope-seed0", "initial commit"]
@@ -176,6 +189,17 @@ def test_other_weights_replace_what_belongs_to_the_old_ones_and_nothing_else(run
     assert not {"model-00001-of-00002.safetensors", "analysis.json", "figures/old.png"} & set(repo.files())
 
 
+def test_a_card_links_the_data_set_of_its_task_once_it_is_there(run, hub):
+    from huggingface_hub import ModelCard
+
+    links = lambda ref: ModelCard(hub.repo(REPO).files(ref)["README.md"].decode()).data.datasets  # noqa: E731
+    send(run, hub)
+    assert links("main") is links("step-000010") is None
+    hub.create("tester/posgen-fixed-offset", "datasets")
+    send(run, hub)
+    assert links("main") == links("step-000010") == ["tester/posgen-fixed-offset"]
+
+
 # Results of others
 
 
@@ -215,6 +239,48 @@ def test_a_card_there_that_cannot_be_read_is_not_overwritten(run, hub):
         send(run, hub)
 
 
+def scored(run: Path, weights: bytes, splits: list[str], encoding: str) -> None:
+    """Make another run of it: other weights, evaluated on some splits, called after an encoding."""
+    first = json.loads((run / "results.jsonl").read_text().splitlines()[0])
+    (run / "results.jsonl").write_text("".join(json.dumps(first | {"split": one}) + "\n" for one in splits))
+    (run / "model.safetensors").write_bytes(weights)
+    tree = yaml.safe_load((run / "run.yaml").read_text())
+    tree["model"]["position_encoding"] = {"name": encoding}
+    (run / "run.yaml").write_text(yaml.safe_dump(tree))
+
+
+def test_other_weights_take_our_results_with_them_and_leave_those_of_others(run, hub):
+    from huggingface_hub import ModelCard
+
+    theirs = b"- dataset: {id: a/b, task_id: c}\n  value: 1\n"
+    ours = lambda: sorted(path for path in hub.repo(REPO).files() if path.startswith(".eval_results/posgen-"))  # noqa: E731
+    told = lambda: ModelCard(hub.repo(REPO).files()["README.md"].decode()).data  # noqa: E731
+    scored(run, b"rope", ["test", "longer", "both"], "rope")
+    send(run, hub)
+    assert len(ours()) == 3 and "rope" in told().tags
+    hub.repo(REPO).write("README.md", others(hub, "their/set"))
+    hub.repo(REPO).write(".eval_results/theirs.yaml", theirs)
+    mixed = ".eval_results/posgen-fixed-offset_last_k3_both.yaml"
+    assert mixed in ours()
+    hub.repo(REPO).write(mixed, hub.repo(REPO).files()[mixed] + theirs)
+    scored(run, b"rope", ["test"], "rope")
+    send(run, hub)
+    assert len(ours()) == 3 and len(told().eval_results) == 4, (
+        "of the same weights what was measured before still holds"
+    )
+    scored(run, b"alibi", ["test"], "alibi")
+    send(run, hub)
+    left = {one.dataset_type: one.dataset_split for one in told().eval_results}
+    assert left == {"their/set": None, "tester/posgen-fixed-offset": "test"} and len(told().eval_results) == 2
+    assert "alibi" in told().tags and "rope" not in told().tags
+    assert ours() == [mixed, mixed.replace("both", "test")]
+    assert b"a/b" in hub.repo(REPO).files()[mixed] and b"posgen" not in hub.repo(REPO).files()[mixed]
+    assert hub.repo(REPO).files()[".eval_results/theirs.yaml"] == theirs
+    before = len(titles(hub))
+    send(run, hub)
+    assert len(titles(hub)) == before
+
+
 # Interruptions
 
 
@@ -240,12 +306,12 @@ FAULTS = {
 
 
 @pytest.fixture(scope="module")
-def undisturbed(finished_run):
+def undisturbed(finished_run, tmp_path_factory):
     """{path: content} of main after a push that nothing disturbs."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("huggingface_hub.constants.HF_HUB_DISABLE_XET", True)
         quiet = StandInHub()
-        send(finished_run, quiet)
+        send(published(finished_run, tmp_path_factory.mktemp("quiet")), quiet)
         quiet.close()
         return quiet.repo(REPO).files()
 
@@ -326,6 +392,75 @@ def test_a_pull_request_needs_no_rights_but_a_repository(run, hub):
         send(run, hub, revision="next", create_pr=True)
 
 
+@pytest.mark.parametrize("name", ["a b", "", "a..b", "-a", "a/", ".a", "a.lock", "a~1", "a:b", "@", "HEAD", "f" * 40])
+def test_what_can_be_no_branch_is_an_error_of_usage_here_and_refused_there(name, run, hub):
+    from huggingface_hub import HfApi
+
+    with pytest.raises(ValueError, match=f"^{re.escape(repr(name))} can't be a revision: it must be"):
+        send(run, hub, revision=name)
+    assert not hub.requests
+    if name and not name.endswith("/"):
+        hub.create(REPO)
+        with pytest.raises(HfHubHTTPError):
+            HfApi(endpoint=hub.endpoint, token=WRITE).create_branch(REPO, branch=name)
+
+
+def test_a_pull_request_given_by_its_number_is_a_target(run, hub):
+    with pytest.raises(PushError, match="there is no repository tester/posgen-rope to open a pull request on"):
+        send(run, hub, revision="refs/pr/1")
+    send(run, hub)
+    for wrong in ("refs/pr/0", "refs/pr/x", "refs/pr", "refs/heads/main", "refs/convert/parquet"):
+        with pytest.raises(ValueError, match="can't be a revision"):
+            send(run, hub, revision=wrong)
+    for status in ("draft", "merged"):
+        hub.repo(REPO).open_pull("Theirs", "stranger", hub.repo(REPO).refs["main"])["status"] = status
+    with (run / "train.jsonl").open("a") as log:
+        log.write('{"step": 13, "loss": 1.0}\n')
+    assert send(run, hub, revision="refs/pr/1") == f"{hub.endpoint}/{REPO}/discussions/1"
+    assert titles(hub, "refs/pr/1")[:2] == ["Add rope-seed0"] * 2 and titles(hub)[1:] == ["initial commit"]
+    with pytest.raises(PushError, match=f"^pull request 2 of {REPO} is merged: create_pr opens another$"):
+        send(run, hub, revision="refs/pr/2")
+    with pytest.raises(PushError, match=f"^{REPO} has no pull request 9: create_pr opens one$"):
+        send(run, hub, revision="refs/pr/9")
+    assert not [ref for ref in hub.repo(REPO).refs if "refs" in ref and ref not in ("refs/pr/1", "refs/pr/2")]
+
+
+PLANS = {
+    "main": {},
+    "main by name": {"revision": "main"},
+    "private": {"private": True},
+    "revision": {"revision": "next"},
+    "pull request": {"create_pr": True},
+    "pull request by number": {"revision": "refs/pr/1"},
+}
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_a_dry_run_says_what_the_push_then_does(name, run, hub, capsys):
+    """Over where it goes: whether a repository is made, which revisions are written, and how many files."""
+    from hf_posgen.cli import main
+
+    options, pull = PLANS[name], "pull request" in name
+    if pull:
+        hub.create(REPO).open_pull("Theirs", "stranger", hub.repo(REPO).refs["main"])
+    flags = [f"--{key.replace('_', '-')}" + ("" if value is True else f"={value}") for key, value in options.items()]
+    assert main(["push", str(run), "--repo-id", REPO, "--dry-run", *flags]) in (None, 0)
+    first, *told = capsys.readouterr().out.splitlines()
+    assert not hub.requests, "a dry run asks nobody"
+    before = dict(hub.repo(REPO).refs) if pull else {"main": None}
+    send(run, hub, **options)
+    assert ("it must be there" in first) == pull and ("make it" in first) == bool(hub.count("POST", "/repos/create"))
+    assert ("make it private" in first) == hub.repo(REPO).private
+    repo = hub.repo(REPO)
+    changed = [ref for ref in repo.refs if before.get(ref) != repo.refs[ref] and len(repo.history(ref)) > 1]
+    words = {"refs/pr/2": "our open pull request", "refs/pr/1": "pull request 1,"}
+    assert len(told) == len(changed) and all(
+        any(words.get(ref, ref if ref == "main" else f"branch {ref}") in line for line in told) for ref in changed
+    )
+    (target,) = [ref for ref in changed if not ref.startswith("step-")]
+    assert f"one commit, {len(repo.files(target)) - 1} files" in told[0], "and .gitattributes"
+
+
 # Refusals
 
 
@@ -373,12 +508,13 @@ def test_the_token_is_in_no_card_log_or_request_but_its_header(run, hub, caplog,
     assert sent == {"authorization"}
 
 
-@pytest.mark.parametrize("secret, token", [("hf_" + "s" * 34, WRITE), (WRITE, WRITE)])
-def test_a_run_that_holds_a_token_is_refused(secret, token, run, hub):
-    row = json.loads((run / "results.jsonl").read_text().splitlines()[0])
-    (run / "results.jsonl").write_text(json.dumps(row | {"note": secret}) + "\n")
-    with pytest.raises(PushError, match=r"^results.jsonl holds what looks like an access token: take it out first$"):
-        send(run, hub, token=token)
+@pytest.mark.parametrize("secret", ["hf_" + "s" * 34, WRITE])
+@pytest.mark.parametrize("path", ["train.jsonl", "report.md", "figures/curve.svg", "figures/curve.png", "own_part.py"])
+def test_a_run_that_holds_a_token_is_refused(path, secret, run, hub):
+    (run / "figures").mkdir()
+    (run / path).write_bytes(b"\xff" + secret.encode() + b"\n")
+    with pytest.raises(PushError, match=rf"^{path} holds what looks like an access token: take it out first$"):
+        send(run, hub)
     assert not hub.repos
 
 
@@ -463,7 +599,7 @@ def test_the_background_sends_what_was_there_when_it_was_asked(run, hub):
     weights = run / "state" / "step-000010" / "model" / "model.safetensors"
     expected = weights.read_bytes()
     with BackgroundPush(REPO, private=True, token=WRITE, endpoint=hub.endpoint) as background:
-        hub.meddle("GET", "/whoami", lambda: shutil.rmtree(run / "state", ignore_errors=True))
+        hub.meddle("POST", "/preupload", lambda: shutil.rmtree(run / "state", ignore_errors=True))
         background.checkpoint(weights.parent, "step-000010")
         weights.write_bytes(b"overwritten while the upload runs")
         background.run(run)
@@ -477,14 +613,44 @@ def test_the_background_sends_what_was_there_when_it_was_asked(run, hub):
 
 
 def test_the_background_tells_what_went_wrong_and_goes_on(run, hub, caplog, waits):
-    hub.fail("GET", "/whoami", 503, times=5)
+    hub.fail("POST", "/commit/step-000010", 503, times=5)
     background = BackgroundPush(REPO, token=WRITE, endpoint=hub.endpoint)
     background.checkpoint(run / "state" / "step-000010" / "model", "step-000010")
     background.run(run)
     with pytest.raises(PushError, match="answered 503"):
         background.wait()
     background.wait()
-    assert "was not published" in caplog.text and sorted(hub.repo(REPO).refs) == ["main"]
+    assert "was not published" in caplog.text and titles(hub)[0] == "Add rope-seed0"
+
+
+@pytest.mark.parametrize(
+    "how, error, sentence",
+    [
+        ({"token": None}, PushError, "no access token"),
+        ({"token": "hf_" + "w" * 31}, PushError, "does not accept the access token"),
+        ({"token": READ}, PushError, "is read-only"),
+        ({"private": True}, PushError, "exists and is public, but a private push was asked for"),
+        ({"repo_id": "stranger/model"}, PushError, "may not write to stranger/model"),
+        ({"repo_id": "a/b/c"}, ValueError, "can't be a repository"),
+    ],
+)
+def test_training_refuses_before_the_first_step_what_it_could_not_publish(
+    how, error, sentence, hub, tmp_path, monkeypatch
+):
+    """With the sentence of `push`."""
+    from hf_posgen.run_config import build_run
+    from hf_posgen.training import train
+
+    from .conftest import TINY_RUN
+
+    hub.create(REPO)
+    here = {"token": WRITE, "endpoint": hub.endpoint} | {key: how[key] for key in how if key == "token"}
+    monkeypatch.setattr("hf_posgen.hub.BackgroundPush", partial(BackgroundPush, **here))
+    monkeypatch.setattr("hf_posgen.training.Trainer", lambda *_: pytest.fail("training has begun"))
+    where = {"push": how.get("repo_id", REPO), "private": how.get("private", False)}
+    with pytest.raises(error, match=sentence):
+        train(build_run(TINY_RUN), tmp_path / "rope-seed0", quiet=True, **where)
+    assert titles(hub) == ["initial commit"]
 
 
 def test_training_publishes_every_state_and_the_run(hub, tmp_path, monkeypatch):
@@ -542,6 +708,126 @@ def test_a_stranger_loads_a_published_task(hub, tmp_path):
     assert str(tokens[0].tolist()) in stranger(hub, code, tmp_path / "stranger")
 
 
+@pytest.fixture(scope="module")
+def tasks(tmp_path_factory):
+    """{configuration or more: exported folder}"""
+    from hf_posgen.tasks import export_task
+
+    home = tmp_path_factory.mktemp("tasks")
+    make = lambda *configs: export_task("fixed_offset", home / "-".join(configs), configs=[*configs], **SMALL)  # noqa: E731
+    return {name: make(*name.split()) for name in ("last_k3 last_k7", "last_k1", "last_k7")}
+
+
+SMALL = {"count": 4, "train_count": 4}
+TASK = "tester/posgen-fixed-offset"
+
+
+def send_task(folder, hub):
+    push_dataset(folder, TASK, token=WRITE, endpoint=hub.endpoint)
+    repo = hub.repo(TASK, "datasets")
+    return repo, {path: data.decode() for path, data in repo.files().items() if not path.endswith(".parquet")}
+
+
+def test_a_further_configuration_joins_those_that_are_there(tasks, hub, tmp_path):
+    repo, first = send_task(tasks["last_k3 last_k7"], hub)
+    shards = {path: data for path, data in repo.files().items() if path.endswith(".parquet")}
+    repo, both = send_task(tasks["last_k1"], hub)
+    assert shards.items() <= repo.files().items(), "nothing of the others is touched"
+    card, entries = both["README.md"], yaml.safe_load(both["eval.yaml"])["tasks"]
+    head = yaml.safe_load(card.split("---")[1])
+    assert [one["config_name"] for one in head["configs"]] == ["last_k3", "last_k7", "last_k1"]
+    assert [one["config_name"] for one in head["configs"] if one.get("default")] == ["last_k3"]
+    assert [one["config_name"] for one in head["dataset_info"]] == ["last_k3", "last_k7", "last_k1"]
+    assert re.findall(r"^## .*", card, re.M)[:4] == ["## `last_k3`", "## `last_k7`", "## `last_k1`", "## Files"]
+    rows = set(re.findall(r"^\| (\w+/\S+\.parquet) ", card, re.M))
+    assert rows == {path for path in repo.files() if path.endswith(".parquet")}
+    assert entries[0]["id"] == "last_k3_longer" and "the headline is `last_k3_longer`" in card
+    assert {one["config"] for one in entries} == {"last_k3", "last_k7", "last_k1"}
+    for line in ("parameter, where it differs from `last_k3`", f'load_dataset("{TASK}", "last_k3"'):
+        assert line in card
+    commits = len(repo.history())
+    for name in ("last_k1", "last_k3 last_k7"):
+        assert send_task(tasks[name], hub)[1] == both and len(repo.history()) == commits, "nothing had changed"
+    alone = send_task(tasks["last_k7"], hub)[1]
+    assert send_task(tasks["last_k7"], hub)[1] == alone and len(repo.history()) == commits + 1
+    assert re.findall(r"^## .*", alone["README.md"], re.M) == re.findall(r"^## .*", card, re.M)
+    assert send_task(tasks["last_k3 last_k7"], hub)[1] == both, "each configuration as it was pushed last"
+    code = f"""
+    from datasets import get_dataset_config_names, load_dataset
+    print(get_dataset_config_names({TASK!r}), len(load_dataset({TASK!r}, "last_k1", split="test")))
+    print(len(load_dataset({TASK!r}, split="longer")))
+    """
+    assert "['last_k3', 'last_k7', 'last_k1']" in stranger(hub, code, tmp_path / "stranger")
+
+
+def test_the_published_benchmark_file_is_the_exported_one(tasks, hub):
+    for folder in tasks.values():
+        hub.repos.clear()
+        assert send_task(folder, hub)[1]["eval.yaml"] == (folder / "eval.yaml").read_text()
+
+
+def test_what_others_wrote_into_a_data_set_stays(tasks, hub):
+    repo, files = send_task(tasks["last_k1"], hub)
+    card = (
+        files["README.md"].replace("license: apache-2.0", "license: mit\nlanguage: en")
+        + "\nBy hand.\n\n## More by hand\n"
+    )
+    theirs = {"README.md": card, "extra/x.parquet": "theirs", "last_k1/note.parquet": "theirs", "notes.md": "theirs"}
+    theirs["eval.yaml"] = files["eval.yaml"] + "owner: them\n"
+    old = "last_k1/test-00001-of-00002.parquet"
+    for path, text in (theirs | {old: "a shard of a larger export"}).items():
+        repo.write(path, text.encode())
+    for name in ("last_k1", "last_k7", "last_k1"):
+        _, found = send_task(tasks[name], hub)
+        assert found["README.md"].endswith("-->\n\nBy hand.\n\n## More by hand\n")
+        head = yaml.safe_load(found["README.md"].split("---")[1])
+        assert (head["license"], head["language"]) == ("mit", "en")
+        assert yaml.safe_load(found["eval.yaml"])["owner"] == "them"
+    assert theirs.keys() <= repo.files().keys() and old not in repo.files()
+    edited = found["README.md"].replace("Seed 0.", "Seed 0. Mine.")
+    repo.write("README.md", edited.encode())
+    with pytest.raises(PushError, match="README.md that is there was edited above its line .*: move what was added"):
+        send_task(tasks["last_k1"], hub)
+    assert repo.files()["README.md"].decode() == edited
+
+
+@pytest.mark.parametrize(
+    "text", ["A card by hand.\n", "---\nlicense: mit\n---\n\nA card by hand.\n", "---\n- a\n---\n", "---\n[\n---\n"]
+)
+def test_a_card_that_is_not_ours_is_kept_below_ours_or_not_touched(text, tasks, hub):
+    repo = hub.create(TASK, "datasets")
+    repo.write("README.md", text.encode())
+    if "by hand" in text:
+        _, files = send_task(tasks["last_k1"], hub)
+        assert files["README.md"].endswith("-->\n\nA card by hand.\n") and "## `last_k1`" in files["README.md"]
+        assert send_task(tasks["last_k1"], hub)[1] == files
+    else:
+        with pytest.raises(PushError, match="metadata of the README.md that is there already can't be read"):
+            send_task(tasks["last_k1"], hub)
+        assert repo.files()["README.md"].decode() == text
+
+
+def test_a_data_set_is_told_first(tasks, hub, capsys):
+    from hf_posgen.cli import main
+
+    assert main(["data", "push", str(tasks["last_k3 last_k7"]), "--repo-id", TASK, "--private", "--dry-run"]) in (
+        None,
+        0,
+    )
+    told = capsys.readouterr().out
+    assert not hub.requests and f"data set {TASK}: make it private" in told and "last_k3, last_k7" in told
+    repo, _ = send_task(tasks["last_k3 last_k7"], hub)
+    assert f"one commit, {len(repo.files()) - 1} files" in told and len(repo.history()) == 2
+
+
+def test_a_data_set_with_a_token_in_its_card_is_refused(tasks, hub, tmp_path):
+    folder = shutil.copytree(tasks["last_k1"], tmp_path / "task")
+    with (folder / "README.md").open("a") as card:
+        card.write("hf_" + "s" * 34)
+    with pytest.raises(PushError, match="README.md holds what looks like an access token"):
+        send_task(folder, hub)
+
+
 def test_a_release_is_told_first_then_done_once(run, hub, tmp_path):
     from hf_posgen.hub_release import release
     from hf_posgen.tasks import export_task
@@ -560,6 +846,35 @@ def test_a_release_is_told_first_then_done_once(run, hub, tmp_path):
     assert f"- {data}" in hub.repo(model).files()["README.md"].decode()
     with pytest.raises(ValueError, match="two folders would become the model lab/posgen-fixed-offset-rope-seed0"):
         release("lab", [run, run], [], dry_run=True)
+
+
+def test_a_stranger_loads_the_published_metrics_by_name(hub, tmp_path):
+    from hf_posgen.hub_release import release
+
+    folders = sorted((Path(hub_files.__file__).parent / "metrics").glob("posgen_*"))
+    told = "\n".join(release("lab", [], [], folders, collection="Metrics", dry_run=True))
+    assert not hub.requests and len(folders) == 3
+    for _ in range(2):
+        release("lab", [], [], folders, collection="Metrics", token=WRITE, endpoint=hub.endpoint)
+    for folder in folders:
+        repo = hub.repo(f"lab/{folder.name}", "spaces")
+        assert f"space lab/{folder.name}: make it public" in told and len(repo.history()) == 2
+        assert f"one commit, {len(repo.files()) - 1} files, the metric {folder.name}" in told
+        assert f'evaluate.load("lab/{folder.name}")' in repo.files()["README.md"].decode()
+        assert f"lab/{folder.name}" in repo.files()["index.html"].decode() and "__init__.py" not in repo.files()
+        assert not [path for path, data in repo.files().items() if b"owner" in data.replace(b"owners", b"")]
+    (collection,) = hub.collections.values()
+    assert [item["type"] for item in collection["items"]] == ["space"] * 3
+    code = """
+    import evaluate
+    accuracy = evaluate.load("lab/posgen_accuracy")
+    print(accuracy.compute(predictions=[[5, 7]], references=[[-100, 7]], length=[2], distance=[1])["exact_match"])
+    print(evaluate.load("lab/posgen_perplexity").name, evaluate.load("lab/posgen_extrapolation").name)
+    """
+    said = stranger(hub, code, tmp_path / "stranger")
+    assert "1.0" in said and "posgen_perplexity posgen_extrapolation" in said
+    with pytest.raises(ValueError, match="is no metric: it needs metrics.py"):
+        release("lab", [], [], [folders[0].parent], dry_run=True)
 
 
 RELEASE_FAULTS = {
@@ -610,13 +925,14 @@ def test_a_public_collection_is_no_place_for_what_is_private(run, hub, exported)
 
 def test_the_script_publishes_nothing_on_a_dry_run(run, hub, tmp_path, monkeypatch, capsys):
     script = str(Path(__file__).parents[1] / "scripts" / "publish.py")
-    options = ["--org", "lab", "--runs", str(run), "--dry-run", "--cards", str(tmp_path / "cards")]
+    options = ["--org", "lab", "--runs", str(run), "--dry-run", "--cards", str(tmp_path / "cards"), "--metrics"]
     monkeypatch.setattr("sys.argv", [script, *options])
     runpy.run_path(script, run_name="__main__")
-    assert "model lab/posgen-fixed-offset-rope-seed0: make it public" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "model lab/posgen-fixed-offset-rope-seed0: make it public" in told and "space lab/posgen_accuracy:" in told
     card = (tmp_path / "cards" / "posgen-fixed-offset-rope-seed0.md").read_text()
     assert 'from_pretrained("lab/posgen-fixed-offset-rope-seed0"' in card
-    asked = {"name --runs or --datasets": (2, ["--org", "lab"]), "no access token": (1, options[:4])}
+    asked = {"name --runs, --datasets or --metrics": (2, ["--org", "lab"]), "no access token": (1, options[:4])}
     for told, (code, given) in asked.items():
         monkeypatch.setattr("sys.argv", [script, *given])
         with pytest.raises(SystemExit) as left:

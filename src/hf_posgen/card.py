@@ -1,5 +1,6 @@
 """The model card of a run folder: what it is, how it was made, what it scored and what that means. Reads no model."""
 
+import hashlib
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -10,7 +11,7 @@ from huggingface_hub import ModelCard, ModelCardData
 from .files import read_rows, write_text
 from .report_data import frame
 from .report_headlines import DEFINITIONS, run_numbers
-from .results_metadata import METRICS, SplitSummary, benchmark, eval_files, model_index, on_the_hub, summarize
+from .results_metadata import METRICS, SplitSummary, benchmark, eval_files, model_index, named, summarize
 from .run_config import read_yaml
 from .training_state import state_name
 
@@ -30,32 +31,53 @@ def card(run_folder: str | Path, repo_id: str | None = None) -> str:
 
 
 def render(
-    run_folder: str | Path, repo_id: str | None = None, step: int | None = None, steps: Sequence[int] = ()
+    run_folder: str | Path,
+    repo_id: str | None = None,
+    step: int | None = None,
+    steps: Sequence[int] = (),
+    linked: bool = True,
 ) -> dict[str, str]:
     """{path: text} of the card and its results files, a function of the arguments and the folder's files alone.
 
     step: the folder holds the weights after so many steps, not the run's last; then there are no results.
-    steps: the checkpoints that are published as revisions."""
+    steps: the checkpoints that are published as revisions.
+    linked: whether the data set of the task is published; a card links no other, and none of a task without a name."""
     folder = Path(run_folder)
     run = read_yaml(folder / "run.yaml")
     rows = [] if step is not None else read_rows(folder / "results.jsonl")
     owner = repo_id.split("/")[0] if repo_id and "/" in repo_id else None
     summaries, task = summarize(rows), run["task"]
+    weights = digest(folder / "model.safetensors")
+    mine = {
+        "tags": [*_names(run["model"]), task["name"]],
+        "datasets": [benchmark(task, owner)[0]] if linked and named(task) else [],
+        "metrics": list(dict.fromkeys(METRICS[metric][0] for one in summaries for metric in one.scores)),
+    }
     data = ModelCardData(
+        # Lists of their own: YAML writes one that stands twice as a reference.
         license="apache-2.0",
         library_name="transformers",
         pipeline_tag="text-generation",
-        tags=[LIBRARY, "positional-encoding", "length-generalization", *_names(run["model"]), task["name"]],
-        datasets=[benchmark(task, owner)[0]] if on_the_hub(task) else None,
-        metrics=list(dict.fromkeys(METRICS[metric][0] for one in summaries for metric in one.scores)) or None,
+        tags=[LIBRARY, "positional-encoding", "length-generalization", *mine["tags"]],
+        datasets=[*mine["datasets"]] or None,
+        metrics=[*mine["metrics"]] or None,
         model_name=(repo_id or folder.name).split("/")[-1] if summaries else None,
-        eval_results=model_index(summaries, task, owner) or None,
+        eval_results=model_index(summaries, task, owner, weights) or None,
+        hf_posgen={"weights": weights} | {key: value for key, value in mine.items() if value} if weights else None,
     )
     template = files("hf_posgen").joinpath("templates/model_card.md.jinja").read_text()
     facts = _facts(folder, run, rows, summaries, repo_id or str(folder), step)
     facts["revisions"] = [state_name(one) for one in steps]
     text = str(ModelCard.from_template(data, template_str=template, **facts)).rstrip() + "\n"
-    return {"README.md": text} | eval_files(summaries, task, owner)
+    return {"README.md": text} | eval_files(summaries, task, owner, weights)
+
+
+def digest(weights: Path) -> str | None:
+    """What results say which weights they are about; None where there are none."""
+    if not weights.is_file():
+        return None
+    with weights.open("rb") as file:
+        return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()[:12]}"
 
 
 def _facts(folder: Path, run: dict, rows: list[dict], summaries: list[SplitSummary], where: str, step) -> dict:

@@ -10,19 +10,19 @@ def push(arguments: list[str]) -> None:
     parser.add_argument("run", help="a run folder")
     parser.add_argument("--repo-id", required=True, help="owner/name on the Hub")
     parser.add_argument("--private", action="store_true", help="make a new repository private")
-    parser.add_argument("--revision", help="a branch, made if there is none")
+    parser.add_argument("--revision", help="a branch, made if there is none, or refs/pr/N")
     parser.add_argument("--create-pr", action="store_true", help="open a pull request")
     parser.add_argument("--dry-run", action="store_true", help="say what would be done, without a network")
     given = parser.parse_args(arguments)
     register()
+    options = {"private": given.private, "revision": given.revision, "create_pr": given.create_pr}
     if given.dry_run:
         from .hub_release import plan
 
-        print("\n".join(plan(given.run, given.repo_id, given.private)))
+        print("\n".join(plan(given.run, given.repo_id, **options)))
         return
     from .hub import push as publish
 
-    options = {"private": given.private, "revision": given.revision, "create_pr": given.create_pr}
     print(publish(given.run, given.repo_id, **options))
 
 
@@ -58,7 +58,13 @@ def data_push(arguments: list[str]) -> None:
     parser.add_argument("folder", help="a folder that posgen data export wrote")
     parser.add_argument("--repo-id", required=True, help="owner/name on the Hub")
     parser.add_argument("--private", action="store_true", help="make a new repository private")
+    parser.add_argument("--dry-run", action="store_true", help="say what would be done, without a network")
     given = parser.parse_args(arguments)
+    if given.dry_run:
+        from .hub_release import plan_dataset
+
+        print("\n".join(plan_dataset(given.folder, given.repo_id, given.private)))
+        return
     from .hub import push_dataset
 
     print(push_dataset(given.folder, given.repo_id, private=given.private))

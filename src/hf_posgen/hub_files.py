@@ -1,13 +1,17 @@
 """What travels to the Hub of a folder, and a copy of it that holds still."""
 
 import logging
+import re
 import shutil
 from pathlib import Path
 
 from .hub_errors import TOKEN, PushError
+from .tasks import SPLITS
 from .training_state import fault
 
 logger = logging.getLogger(__name__)
+
+Files = dict[str, Path | bytes]  # path in the repository → what to put there
 
 # What travels of a run folder: the model (all there is in an intermediate checkpoint), then what was done with it.
 MODEL = (
@@ -20,9 +24,11 @@ MODEL = (
     "tokenizer_config.json",
     "special_tokens_map.json",
 )
-RECORD = ("run.yaml", "train.jsonl", "results.jsonl", "analysis.json", "report.md", "figures/*", ".eval_results/*.yaml")
+FIGURES = ("figures/*.png", "figures/*.pdf", "figures/*.svg")
+RECORD = ("run.yaml", "train.jsonl", "results.jsonl", "analysis.json", "report.md", *FIGURES)
 # What an earlier push may have left that belongs to other weights. Code is left alone: it may be somebody's own.
-STALE = ("*.safetensors", "*.safetensors.index.json", "results.jsonl", "analysis.json", "report.md", "figures/*")
+STALE = ("*.safetensors", "*.safetensors.index.json", "results.jsonl", "analysis.json", "report.md", *FIGURES)
+NUMBERS = (".safetensors", ".parquet")  # files that hold no text
 FREEZES = 3  # how often to copy a folder that changes meanwhile
 
 
@@ -36,7 +42,9 @@ def check_run(run_folder: str | Path) -> Path:
 
 
 def dataset_configs(folder: Path) -> dict[str, list[str]]:
-    """{configuration: its splits} of an exported task; `ValueError` where there are none."""
+    """{configuration: its splits} of an exported task, in the order of its card, the usual one of splits.
+
+    Raises `ValueError` where there are none."""
     found: dict[str, list[str]] = {}
     for path in sorted(folder.glob("*/*.parquet")):
         splits = found.setdefault(path.parent.name, [])
@@ -45,7 +53,17 @@ def dataset_configs(folder: Path) -> dict[str, list[str]]:
             splits.append(split)
     if not found or not (folder / "README.md").is_file():
         raise ValueError(f"{folder} is no exported task: it needs README.md and <configuration>/<split>-*.parquet")
-    return found
+    listed = re.findall(r"^- config_name: (\S+)", (folder / "README.md").read_text(), re.M)
+    order = dict.fromkeys([*(config for config in listed if config in found), *found])
+    usual = lambda splits: sorted(splits, key=lambda one: SPLITS.index(one) if one in SPLITS else len(SPLITS))  # noqa: E731
+    return {config: usual(found[config]) for config in order}
+
+
+def metric_files(folder: Path) -> Files:
+    """What travels of a metric's folder: all but what makes it a package here. `ValueError` for another folder."""
+    if not all((folder / name).is_file() for name in (f"{folder.name}.py", "README.md", "index.html")):
+        raise ValueError(f"{folder} is no metric: it needs {folder.name}.py, README.md and index.html")
+    return {path.name: path for path in sorted(folder.iterdir()) if path.is_file() and path.name != "__init__.py"}
 
 
 def kept_steps(folder: Path) -> list[int]:
@@ -78,7 +96,7 @@ def freeze(folder: Path, into: Path, patterns: tuple[str, ...]) -> Path:
             continue
     else:
         raise PushError(f"{folder} is being written to: push it when it is finished")
-    refuse_secrets(into)
+    refuse_secrets(contents(into))
     return into
 
 
@@ -89,14 +107,19 @@ def stamps(folder: Path, patterns: tuple[str, ...]) -> dict[str, tuple[int, int,
     return {path: (one.st_ino, one.st_size, one.st_mtime_ns) for path, one in stats.items()}
 
 
-def refuse_secrets(folder: Path, token: str | None = None) -> None:
-    """`PushError` where a text that would be published holds the token in use, or what looks like one."""
-    for path in sorted(folder.rglob("*")):
-        if path.suffix not in (".yaml", ".json", ".jsonl", ".md", ".py"):
+def contents(folder: Path) -> Files:
+    """All files of a folder, by their path in it."""
+    return {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def refuse_secrets(files: Files, token: str | None = None) -> None:
+    """`PushError` where a file that would be published holds the token in use, or what looks like one."""
+    for path, content in files.items():
+        if path.endswith(NUMBERS):
             continue
-        text = path.read_text(errors="replace")
+        text = (content if isinstance(content, bytes) else content.read_bytes()).decode(errors="replace")
         if TOKEN.search(text) or (token and token in text):
-            raise PushError(f"{path.relative_to(folder)} holds what looks like an access token: take it out first")
+            raise PushError(f"{path} holds what looks like an access token: take it out first")
 
 
 def freeze_state(model: Path, into: Path) -> Path:
@@ -107,5 +130,5 @@ def freeze_state(model: Path, into: Path) -> Path:
         raise ValueError(f"{model} is no state of a run: there is no {missing[0]}")
     freeze(model, into, MODEL)
     shutil.copy2(run / "run.yaml", into / "run.yaml")
-    refuse_secrets(into)
+    refuse_secrets(contents(into))
     return into

@@ -8,10 +8,10 @@ from huggingface_hub import HfApi
 
 from .card import render
 from .files import read_rows
-from .hub import push, push_dataset
+from .hub import push, push_dataset, push_metric
 from .hub_errors import PushError
-from .hub_files import MODEL, RECORD, check_run, dataset_configs, kept_steps, stamps
-from .hub_repo import connect
+from .hub_files import MODEL, RECORD, check_run, dataset_configs, kept_steps, metric_files, stamps
+from .hub_repo import PULL, check_name, check_revision, connect
 from .results_metadata import repository
 from .run_config import read_yaml
 from .training_state import state_name
@@ -33,26 +33,53 @@ def dataset_name(folder: str | Path) -> str:
     return repository(title[1])
 
 
-def plan(run_folder: str | Path, repo_id: str, private: bool = False) -> list[str]:
-    """What `push` would do, a line each, without a network."""
-    folder = check_run(run_folder)
-    files, rows, steps = stamps(folder, MODEL + RECORD), read_rows(folder / "results.jsonl"), kept_steps(folder)
+def plan(
+    run_folder: str | Path,
+    repo_id: str,
+    private: bool = False,
+    revision: str | None = None,
+    create_pr: bool = False,
+) -> list[str]:
+    """What `push` would do, a line each, without a network. Raises as `push` does for what can't be."""
+    check_name(repo_id)
+    revision = check_revision(revision, create_pr)
+    folder, pull = check_run(run_folder), PULL.fullmatch(revision or "")
+    steps = [] if revision or create_pr else kept_steps(folder)
+    files, rows = stamps(folder, MODEL + RECORD), read_rows(folder / "results.jsonl")
     texts = render(folder, repo_id, steps=steps)
     size = sum(size for _, size, _ in files.values()) + sum(len(text.encode()) for text in texts.values())
+    if create_pr:
+        target = f"our open pull request 'Add {folder.name}', opened if there is none"
+    elif pull:
+        target = f"pull request {pull[1]}, which must be open"
+    else:
+        target = f"branch {revision}, made from main if there is none" if revision else "main"
+    made = "it must be there" if create_pr or pull else f"make it {_seen(private)} if there is none"
+    count = len(files.keys() | texts.keys())
     lines = [
-        f"model {repo_id}: make it {_seen(private)} if there is none",
-        f"  main: one commit, {len(files.keys() | texts.keys())} files, {size / 1e6:.1f} MB, {len(rows)} rows of results",
+        f"model {repo_id}: {made}",
+        f"  {target}: one commit, {count} files, {size / 1e6:.1f} MB, {len(rows)} rows of results",
     ]
     return lines + [f"  branch {state_name(step)}: the checkpoint after {step} steps" for step in steps]
 
 
 def plan_dataset(folder: str | Path, repo_id: str, private: bool = False) -> list[str]:
     """What `push_dataset` would do, a line each, without a network."""
+    check_name(repo_id)
     configs, shards = dataset_configs(Path(folder)), list(Path(folder).glob("*/*.parquet"))
     size = sum(path.stat().st_size for path in shards)
     return [
         f"data set {repo_id}: make it {_seen(private)} if there is none",
         f"  main: one commit, {len(shards) + 2} files, {size / 1e6:.1f} MB, configurations {', '.join(configs)}",
+        "  what else is there, other configurations too, is kept",
+    ]
+
+
+def plan_metric(folder: str | Path, repo_id: str, private: bool = False) -> list[str]:
+    """What `push_metric` would do, a line each, without a network."""
+    return [
+        f"space {repo_id}: make it {_seen(private)} if there is none",
+        f"  main: one commit, {len(metric_files(Path(folder)))} files, the metric {Path(folder).name}",
     ]
 
 
@@ -64,6 +91,7 @@ def release(
     org: str,
     runs: Iterable[Path],
     datasets: Iterable[Path],
+    metrics: Iterable[Path] = (),
     *,
     private: bool = False,
     collection: str | None = None,
@@ -71,21 +99,22 @@ def release(
     token: str | None = None,
     endpoint: str | None = None,
 ) -> list[str]:
-    """Publish run folders and exported tasks under `org`, and list them in a collection of that title; returns lines.
+    """Publish run folders, tasks and metrics under `org`, and list them in a collection of that title; returns lines.
 
     dry_run: only say what would be done, without a network or a token. Data sets come first: the cards name them.
     Raises as `push` does, and `ValueError` where two folders would get one name."""
     items = [("dataset", dataset_name(folder), folder) for folder in datasets]
     items += [("model", model_name(folder), folder) for folder in runs]
+    items += [("space", folder.name, folder) for folder in metrics]
     names = [(kind, name) for kind, name, _ in items]
     for twice in {one for one in names if names.count(one) > 1}:
         raise ValueError(f"two folders would become the {twice[0]} {org}/{twice[1]}: publish them one by one")
     if dry_run:
-        plans = {"dataset": plan_dataset, "model": plan}
+        plans = {"dataset": plan_dataset, "model": plan, "space": plan_metric}
         lines = [line for kind, name, folder in items for line in plans[kind](folder, f"{org}/{name}", private)]
         return lines + ([f"collection {org}/{collection!r}: {len(items)} items"] if collection else [])
     where = {"private": private, "token": token, "endpoint": endpoint}
-    pushes = {"dataset": push_dataset, "model": push}
+    pushes = {"dataset": push_dataset, "model": push, "space": push_metric}
     lines = [pushes[kind](folder, f"{org}/{name}", **where) for kind, name, folder in items]
     if collection:
         listed = [(kind, f"{org}/{name}") for kind, name, _ in items]

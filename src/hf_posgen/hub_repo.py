@@ -3,29 +3,38 @@
 import hashlib
 import io
 import logging
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, constants, get_token
-from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError
+from huggingface_hub.errors import HfHubHTTPError, HFValidationError, RepositoryNotFoundError
 from huggingface_hub.hf_api import RepoFile
 from huggingface_hub.utils import validate_repo_id
 
 from .hub_errors import PushError, diagnose, scrub
+from .hub_files import Files, refuse_secrets
 
 logger = logging.getLogger(__name__)
 
 ATTEMPTS = 5  # the waits between them: 1, 2, 4, 8 seconds, or what the Hub asks for
 
-Files = dict[str, Path | bytes]  # path in the repository → what to put there
+PULL = re.compile(r"refs/pr/([1-9]\d*)")
+# What git refuses in the name of a branch, and what the Hub takes for something else: refs/..., a commit.
+NO_BRANCH = re.compile(
+    r"[\s~^:?*\[\\\x00-\x1f\x7f]|\.\.|@\{|//|/\.|^[-/.]|[/.]$|\.lock(/|$)|^(@|HEAD|refs(/.*)?|[0-9a-f]{40})$"
+)
+
+Merge = Callable[[str | None, str], str | None]  # (new text, text there) → text; None: there is none, or it goes
 
 
 @dataclass(frozen=True)
 class Repo:
-    """A repository that a token may write to. kind: "model" or "dataset"."""
+    """A repository that a token may write to. kind: "model", "dataset" or "space"."""
 
     api: HfApi
     id: str
@@ -35,7 +44,7 @@ class Repo:
 
     @property
     def url(self) -> str:
-        return f"{self.api.endpoint}/{'datasets/' if self.kind == 'dataset' else ''}{self.id}"
+        return f"{self.api.endpoint}/{'' if self.kind == 'model' else self.kind + 's/'}{self.id}"
 
     def call(self, action: Callable, *args, **kwargs):
         """`action(*args, **kwargs)`, again with growing waits while the trouble may pass. Raises `PushError`.
@@ -86,6 +95,21 @@ def check_name(repo_id: str) -> None:
         ) from None
 
 
+def check_revision(revision: str | None, create_pr: bool = False) -> str | None:
+    """The revision, or None for main. `ValueError` for what can be neither a branch nor a pull request, and for two targets
+    at once."""
+    if revision is None:
+        return None
+    if create_pr:
+        raise ValueError(f"a pull request is made to main: revision {revision!r} and create_pr exclude each other")
+    if not revision or (NO_BRANCH.search(revision) and not PULL.fullmatch(revision)):
+        raise ValueError(
+            f"{revision!r} can't be a revision: it must be the name of a branch, such as next or my/branch, "
+            "or an open pull request, refs/pr/<number>"
+        )
+    return None if revision == "main" else revision
+
+
 def ensure_repo(repo: Repo, private: bool, create: bool = True) -> None:
     """Make the repository where there is none. Raises `PushError` where a public one exists and private was asked for."""
 
@@ -99,7 +123,8 @@ def ensure_repo(repo: Repo, private: bool, create: bool = True) -> None:
     if found is None and not create:
         raise PushError(f"there is no repository {repo.id} to open a pull request on")
     if found is None:  # without a wish, an organisation's own default decides who may see it
-        repo.call(repo.api.create_repo, repo.id, repo_type=repo.kind, private=private or None, exist_ok=True)
+        sdk = {"space_sdk": "static"} if repo.kind == "space" else {}
+        repo.call(repo.api.create_repo, repo.id, repo_type=repo.kind, private=private or None, exist_ok=True, **sdk)
         found = repo.call(look) if private else None  # somebody may have been faster
     if private and not found.private:
         raise PushError(
@@ -135,6 +160,24 @@ def ensure_pull_request(repo: Repo, title: str) -> int:
     return repo.call(find_or_open)
 
 
+def check_pull_request(repo: Repo, number: int) -> None:
+    """Raises `PushError` unless the repository has a pull request of this number that takes commits."""
+
+    def look():
+        try:
+            return repo.api.get_discussion_details(repo.id, number, repo_type=repo.kind)
+        except HfHubHTTPError as error:
+            if error.response.status_code == 404:
+                return None
+            raise
+
+    found = repo.call(look)
+    if found is None or not found.is_pull_request:
+        raise PushError(f"{repo.id} has no pull request {number}: create_pr opens one")
+    if found.status not in ("draft", "open"):
+        raise PushError(f"pull request {number} of {repo.id} is {found.status}: create_pr opens another")
+
+
 def open_pull_request(repo: Repo, number: int) -> None:
     """Take a pull request that is still a draft out of it."""
     details = repo.call(repo.api.get_discussion_details, repo.id, number, repo_type=repo.kind)
@@ -147,27 +190,31 @@ def sync(
     revision: str,
     files: Files,
     message: str,
-    merge: dict[str, Callable[[str, str], str]] | None = None,
+    merge: dict[str, Merge] | None = None,
     stale: Callable[[str], bool] = lambda path: False,
 ) -> None:
     """Bring a revision to hold `files` in one commit on top of its head; none where it holds them already.
 
-    merge: {path: function(new text, text there) → text}, for files that others write to as well.
+    merge: {pattern of paths: how}, for files that others write to as well.
     stale: which other paths of the revision to delete.
     When the head has moved, or the answer got lost, everything is read and compared again: nothing is committed twice.
+    Raises `PushError`, also where a file holds what looks like an access token.
     """
+    refuse_secrets(files, repo.token)
 
     def attempt() -> None:
         head = repo.api.repo_info(repo.id, repo_type=repo.kind, revision=revision).sha
         tree = repo.api.list_repo_tree(repo.id, repo_type=repo.kind, revision=head, recursive=True)
         there = {entry.path: entry for entry in tree if isinstance(entry, RepoFile)}
-        wanted = files | _merged(repo, head, files, {path: how for path, how in (merge or {}).items() if path in there})
+        merged = _merged(repo, head, files, there, merge or {})
+        wanted = {path: content for path, content in (files | merged).items() if content is not None}
         operations = [
             CommitOperationAdd(path, content if isinstance(content, bytes) else str(content))
             for path, content in wanted.items()
             if path not in there or not same(there[path], content)
         ]
-        operations += [CommitOperationDelete(path) for path in there if path not in wanted and stale(path)]
+        gone = [path for path in there if path not in wanted and (path in merged or stale(path))]
+        operations += [CommitOperationDelete(path) for path in gone]
         if operations:
             where = {"repo_type": repo.kind, "revision": revision, "parent_commit": head}
             repo.api.create_commit(repo.id, operations, commit_message=message, **where)
@@ -175,16 +222,18 @@ def sync(
     repo.call(attempt)
 
 
-def _merged(repo: Repo, head: str, files: Files, merge: dict) -> dict[str, bytes]:
+def _merged(repo: Repo, head: str, files: Files, there: dict, merge: dict[str, Merge]) -> dict[str, bytes | None]:
+    """What becomes of the files there that a pattern names."""
+    out: dict[str, bytes | None] = {}
     with TemporaryDirectory() as cache:
-        out = {}
-        for path, how in merge.items():
+        for path, how in [(path, how) for path in there for one, how in merge.items() if fnmatchcase(path, one)]:
             found = repo.api.hf_hub_download(repo.id, path, repo_type=repo.kind, revision=head, cache_dir=cache)
             try:
-                out[path] = how(files[path].decode(), Path(found).read_text()).encode()
+                text = how(files[path].decode() if path in files else None, Path(found).read_text())
             except ValueError as error:
                 raise PushError(f"{repo.id}: {error}") from None
-        return out
+            out[path] = None if text is None else text.encode()
+    return out
 
 
 def same(there: RepoFile, content: Path | bytes) -> bool:

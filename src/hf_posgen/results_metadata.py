@@ -6,13 +6,7 @@ import math
 from dataclasses import dataclass
 
 import yaml
-from huggingface_hub import (
-    EvalResult,
-    EvalResultEntry,
-    ModelCard,
-    eval_result_entries_to_yaml,
-    parse_eval_result_entries,
-)
+from huggingface_hub import EvalResult, EvalResultEntry, eval_result_entries_to_yaml
 
 from .tasks import CONFIGS, SPLITS, config_spec, resolve_task
 
@@ -89,9 +83,19 @@ def _score(metric: str, rows: list[dict]) -> Score:
     return Score(mean, max(0.0, mean - below), min(1.0, mean + above), min(values))
 
 
-def on_the_hub(task: dict) -> bool:
-    """Whether a task's data have, or may have, a repository there: not what lies on the user's own disk."""
-    return task["name"] != "text" or (task["data_files"] is None and task["dataset"][0] not in "./~")
+def named(task: dict) -> bool:
+    """Whether a task's data have, or may have, a repository on the Hub: of ours the named configurations, of text what does
+    not lie on the user's own disk."""
+    if task["name"] == "text":
+        return task["data_files"] is None and task["dataset"][0] not in "./~"
+    return _configuration(task) is not None
+
+
+def _configuration(task: dict) -> str | None:
+    """The name of the configuration that a task's complete spec is, if any. The spec is taken as it is: a card may be of
+    another version's task."""
+    name = task["name"]
+    return next((one for one in CONFIGS.get(name, ()) if resolve_task(config_spec(name, one)) == task), None)
 
 
 def repository(task: str) -> str:
@@ -100,19 +104,22 @@ def repository(task: str) -> str:
 
 
 def benchmark(task: dict, owner: str | None = None) -> tuple[str, str]:
-    """(id of the data set, its configuration) of a task's complete spec; "custom_" and a digest of the parameters where no
-    named configuration is the same. The spec is taken as it is: a card may be of another version's task."""
+    """(id of the data set, its configuration) of a task's complete spec.
+
+    Where no named configuration is the same: the kind of task without an owner, and "custom_" with a digest."""
     name = task["name"]
     if name == "text":
-        return (task["dataset"] if on_the_hub(task) else "text"), task["config"] or "default"
-    named = (config for config in CONFIGS.get(name, ()) if resolve_task(config_spec(name, config)) == task)
-    digest = hashlib.sha256(json.dumps(task, sort_keys=True).encode()).hexdigest()[:8]
-    dataset = repository(name)
-    return (f"{owner}/{dataset}" if owner else dataset), next(named, f"custom_{digest}")
+        return (task["dataset"] if named(task) else "text"), task["config"] or "default"
+    config, dataset = _configuration(task), repository(name)
+    if config is None:
+        return dataset, f"custom_{hashlib.sha256(json.dumps(task, sort_keys=True).encode()).hexdigest()[:8]}"
+    return (f"{owner}/{dataset}" if owner else dataset), config
 
 
-def model_index(summaries: list[SplitSummary], task: dict, owner: str | None = None) -> list[EvalResult]:
-    """Every metric of every split. The interval, the counts and the seed stand among the metric's arguments."""
+def model_index(
+    summaries: list[SplitSummary], task: dict, owner: str | None = None, weights: str | None = None
+) -> list[EvalResult]:
+    """Every metric of every split. Interval, counts, seed and which weights stand among the metric's arguments."""
     dataset, config = benchmark(task, owner)
     return [
         EvalResult(
@@ -134,6 +141,7 @@ def model_index(summaries: list[SplitSummary], task: dict, owner: str | None = N
                 **({} if metric == "perplexity" else {"chance": round(one.chance, 6)}),
                 "seed": one.seed,
                 "fit": one.fit,
+                **({"weights": weights} if weights else {}),
             },
         )
         for one in summaries
@@ -141,10 +149,15 @@ def model_index(summaries: list[SplitSummary], task: dict, owner: str | None = N
     ]
 
 
-def eval_files(summaries: list[SplitSummary], task: dict, owner: str | None = None) -> dict[str, str]:
+def eval_files(
+    summaries: list[SplitSummary], task: dict, owner: str | None = None, weights: str | None = None
+) -> dict[str, str]:
     """{path: YAML}: the exact match of each split in a file of its own, as the Hub asks of several scores of one benchmark.
+    None for a task without a name: no benchmark lists it.
 
     Without a date: the Hub takes the commit's, and the same rows give the same file."""
+    if not named(task):
+        return {}
     dataset, config = benchmark(task, owner)
     files = {}
     for one in summaries:
@@ -152,6 +165,7 @@ def eval_files(summaries: list[SplitSummary], task: dict, owner: str | None = No
         if score is None:
             continue
         notes = f"mean of exact match over {one.cells} cells, {one.count} sequences, seed {one.seed}"
+        notes += f", weights {weights}" if weights else ""
         entry = EvalResultEntry(
             dataset_id=dataset,
             task_id=f"{config}_{one.split}",
@@ -159,58 +173,12 @@ def eval_files(summaries: list[SplitSummary], task: dict, owner: str | None = No
             notes=notes if one.fit else f"{notes}; did not fit its training range",
         )
         path = f".eval_results/{dataset.split('/')[-1]}_{config}_{one.split}.yaml"
-        files[path] = _dump(eval_result_entries_to_yaml([entry]))
+        files[path] = dump(eval_result_entries_to_yaml([entry]))
     return files
 
 
-def merge_entries(new: str, old: str) -> str:
-    """One `.eval_results` file: the old entries, those for the same (data set, task, revision) replaced by the new."""
-    key = lambda entry: (entry.dataset_id, entry.task_id, entry.dataset_revision)  # noqa: E731
-    merged = {
-        key(entry): entry for text in (old, new) for entry in parse_eval_result_entries(yaml.safe_load(text) or [])
-    }
-    return _dump(eval_result_entries_to_yaml(list(merged.values())))
-
-
-def merge_card(new: str, old: str) -> str:
-    """A new card with what only the old one's metadata knows: other results, other keys, further tags and data sets.
-
-    Results are the same where task, data set, configuration, split, revision and metric are; then the new one counts.
-    The text is the new card's. Raises `ValueError` where the old metadata can't be read."""
-    card, before = ModelCard(new), _parse(old)
-    results = {_key(result): result for result in before.data.eval_results or []}
-    for result in card.data.eval_results or []:
-        results[_key(result)] = result
-    if results:
-        card.data.eval_results = list(results.values())
-        card.data.model_name = card.data.model_name or before.data.model_name
-    for field in ("tags", "datasets", "metrics"):
-        union = dict.fromkeys([*_listed(card.data.get(field)), *_listed(before.data.get(field))])
-        card.data[field] = list(union) or None
-    computed = ("tags", "datasets", "metrics", "library_name", "pipeline_tag", "model_name", "eval_results")
-    for field, value in before.data.to_dict().items():
-        if field not in (*computed, "model-index"):
-            card.data[field] = value
-    return str(card)
-
-
-def _parse(card: str) -> ModelCard:
-    try:
-        return ModelCard(card)
-    except (ValueError, yaml.YAMLError) as error:
-        reason = " ".join(str(error).split())
-        raise ValueError(f"the metadata of the README.md that is there already can't be read ({reason})") from None
-
-
-def _key(result: EvalResult) -> tuple:
-    return (*result.unique_identifier, result.metric_type, result.metric_name)
-
-
-def _listed(value) -> list:
-    return [] if value is None else [value] if isinstance(value, str) else list(value)
-
-
-def _dump(entries: list) -> str:
+def dump(entries: list) -> str:
+    """As YAML, keys in their order."""
     return yaml.safe_dump(entries, sort_keys=False, allow_unicode=True)
 
 

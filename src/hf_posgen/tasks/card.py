@@ -89,10 +89,8 @@ def _split_info(one: Written, split: str) -> dict:
 def _body(name: str, written: dict[str, Written]) -> str:
     cls = TASKS[name]
     blocks = [f"# posgen: {name}", *map(as_markdown, _docstrings(cls))]
-    base = resolve_task(next(iter(written.values())).task)
-    blocks += [
-        _section(config, one, {} if number == 0 else base) for number, (config, one) in enumerate(written.items())
-    ]
+    first, base = next((config, resolve_task(one.task)) for config, one in written.items())
+    blocks += [_section(config, one, first, {} if config == first else base) for config, one in written.items()]
     files = [file for one in written.values() for file in one.files]
     if files:
         rows = "\n".join(f"| {f['file']} | {f['rows']} | {f['bytes']} | `{f['sha256']}` |" for f in files)
@@ -113,12 +111,12 @@ def _docstrings(cls: type) -> list[str]:
     return [inspect.cleandoc(cls.__doc__), *(inspect.cleandoc(one.__doc__).split("\n\n", 1)[1] for one in shared)]
 
 
-def _section(config: str, one: Written, base: dict) -> str:
-    """One configuration: its parameters (those that differ from `base`), splits and reference points."""
+def _section(config: str, one: Written, first: str, base: dict) -> str:
+    """One configuration: its parameters (those that differ from `base`, the first's), splits and reference points."""
     task = one.task
     own = {key: value for key, value in resolve_task(task).items() if key not in base or base[key] != value}
     parameters = "\n".join(f"| `{key}` | `{_short(value)}` |" for key, value in own.items() if key != "name")
-    heading = "parameter, where it differs" if base else "parameter"
+    heading = f"parameter, where it differs from `{first}`" if base else "parameter"
     splits = "\n".join(
         f"| {split} | {len(task.cells(split))} | {_span(c.length for c in task.cells(split))} "
         f"| {_span(c.distance for c in task.cells(split))} | {one.rows(split)} | {_repeated(one, split)} |"
