@@ -828,6 +828,18 @@ def test_a_data_set_with_a_token_in_its_card_is_refused(tasks, hub, tmp_path):
         send_task(folder, hub)
 
 
+def test_runs_of_two_configurations_get_two_names(run):
+    from hf_posgen.hub_release import model_name
+    from hf_posgen.tasks import config_spec
+
+    names, tree = [], yaml.safe_load((run / "run.yaml").read_text())
+    for config in ("anchor_4_8", "anchor_4_8_selective"):
+        task = resolve_task(config_spec("delay_copy", config))
+        (run / "run.yaml").write_text(yaml.safe_dump(tree | {"task": task}))
+        names.append(model_name(run))
+    assert names == ["posgen-delay-copy-anchor-4-8-rope-seed0", "posgen-delay-copy-anchor-4-8-selective-rope-seed0"]
+
+
 def test_a_release_is_told_first_then_done_once(run, hub, tmp_path):
     from hf_posgen.hub_release import release
     from hf_posgen.tasks import export_task

@@ -12,15 +12,21 @@ from .hub import push, push_dataset, push_metric
 from .hub_errors import PushError
 from .hub_files import MODEL, RECORD, check_run, dataset_configs, kept_steps, metric_files, stamps
 from .hub_repo import PULL, check_name, check_revision, connect
-from .results_metadata import repository
+from .results_metadata import benchmark, named, repository
 from .run_config import read_yaml
+from .tasks import CONFIGS
 from .training_state import state_name
 
 
 def model_name(run_folder: str | Path) -> str:
-    """The name of a run's repository: posgen-<task>-<arm>-seed<n>."""
+    """The name of a run's repository: posgen-<task>-<arm>-seed<n>, after the task its configuration where that has a name
+    and isn't the task's default."""
     run = read_yaml(check_run(run_folder) / "run.yaml")
-    name = f"posgen-{run['task']['name']}-{run['arm']}-seed{run['seed']}"
+    task = run["task"]
+    default = next(iter(CONFIGS.get(task["name"], ["default"])))
+    config = benchmark(task)[1] if named(task) else default
+    parts = ["posgen", task["name"], *([] if config == default else [config]), run["arm"], f"seed{run['seed']}"]
+    name = "-".join(parts)
     return re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-.")[:96]
 
 
