@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import pytest
 
@@ -47,6 +48,16 @@ def test_small_presets_are_fair_and_run_on_a_cpu(name):
         asked = mine[0].task["test_distances"]
         trained = range(mine[0].task["d_min"], mine[0].task["d_max"] + 1)
         assert sorted({*asked, *trained}) == list(range(max(asked) + 1)), "no gap, or P means nothing"
+
+
+def test_the_control_differs_in_rope_alone():
+    """RoPE with as many tokens on selective copies as the model without encoding."""
+    control = points(read_sweep(str(Path(__file__).parents[2] / "docs" / "study2" / "rope_same_tokens.yaml")))
+    none = next(run for run in points(read_sweep("study2-a-small")) if (run.panel, run.arm) == ("selective", "none"))
+    for run in control:
+        assert (run.task, run.train, run.evaluation) == (none.task, none.train, none.evaluation)
+        assert run.model["position_encoding"]["name"] == "rope"
+        assert {k for k in run.model if run.model[k] != none.model[k]} == {"position_encoding"}
 
 
 def test_names_that_are_not_there():
