@@ -13,7 +13,7 @@ from hf_posgen.cli import main
 from hf_posgen.evaluation_models import asked_model, run_evaluation
 from hf_posgen.files import read_rows
 from hf_posgen.hub import push
-from hf_posgen.measuring import scores_of_cell
+from hf_posgen.measuring import predict_freely, scores_of_cell
 from hf_posgen.report import report
 from hf_posgen.tasks import Cell, build_task, examples, task_tokenizer, train_cell
 
@@ -145,6 +145,32 @@ def test_rows_of_all_kinds_stand_in_one_report(models, finished_run, tmp_path):
     paths = report(ours + theirs + shown, tmp_path / "report")
     text = paths.markdown.read_text()
     assert "gpt2" in text and "Llama" in text and "None" not in text and "nan" not in text
+
+
+def test_a_foreign_model_reads_its_own_paste(models):
+    """What it would write after the prompt: as transformers' own greedy decoding within the task's symbols."""
+    spec = {"name": "unique_copy", "layout": "tight", "symbols": 12, "min_count": 3, "max_count": 4, "test_counts": [5]}
+    asked, about = asked_model(str(models / "llama"), task=spec, prompt="few-shot", shots=2)
+    tokens, labels = (
+        torch.from_numpy(part) for part in examples(asked.task, 0, "test", asked.task.cells("test")[0], 0, 3)
+    )
+    freely, ids = predict_freely(asked.model, tokens, labels), torch.tensor([i for i, _ in about["symbols"].values()])
+    for row, wanted, found in zip(tokens, labels, freely, strict=True):
+        places = (wanted != -100).nonzero().squeeze(1)
+        assert places.tolist() == list(range(places[0], places[-1] + 1)), "one paste, at the end"
+        prompt = torch.cat([torch.tensor(about["prefix"], dtype=torch.long), ids[row[: places[0]]]])[None]
+        written = asked.model.model.generate(
+            prompt,
+            attention_mask=torch.ones_like(prompt),
+            max_new_tokens=len(places),
+            do_sample=False,
+            prefix_allowed_tokens_fn=lambda *_: ids.tolist(),
+        )[0, prompt.shape[1] :]
+        assert ids[found[places]].tolist() == written.tolist()
+    (row, *_), _, _ = run_evaluation(
+        str(models / "llama"), task=spec, prompt="few-shot", shots=2, count=4, splits=["test"], free_running=True
+    )
+    assert row["free_running_accuracy"] is not None
 
 
 def test_a_few_cells_asked_again_leave_the_others(finished_run, models, tmp_path):
