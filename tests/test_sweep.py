@@ -61,6 +61,10 @@ def test_declared_contrasts_are_checked_and_make_no_other_runs():
     ):
         with pytest.raises(ValueError, match=said):
             points(small_sweep() | {"contrasts": pairs})
+    (part,) = small_sweep()["panels"].values()
+    apart = {"panels": {arm: part | {"arms": {arm: part["arms"][arm]}} for arm in ("rope", "none")}}
+    with pytest.raises(ValueError, match="contrast rope:none: no panel of the sweep holds both arms"):
+        points(apart | {"contrasts": [["rope", "none"]]})
 
 
 def test_a_grid_names_its_arms():

@@ -69,10 +69,15 @@ def panels(tree: dict) -> dict[str, dict]:
 
 
 def contrasts(tree: dict, parts: dict[str, dict]) -> list[tuple[str, str]] | None:
-    """The pairs of arms that the sweep declares, of which each is in a panel; None where it declares none."""
+    """The pairs of arms that the sweep declares, each of which stands in a panel; None where it declares none."""
     if "contrasts" not in tree:
         return None
-    return pairs_of_arms(tree["contrasts"], dict.fromkeys(arm for part in parts.values() for arm in arms_of(part)))
+    arms = [set(arms_of(part)) for part in parts.values()]
+    pairs = pairs_of_arms(tree["contrasts"], dict.fromkeys(arm for part in parts.values() for arm in arms_of(part)))
+    for pair in pairs:
+        if not any(set(pair) <= panel for panel in arms):
+            raise ValueError(f"contrast {pair[0]}:{pair[1]}: no panel of the sweep holds both arms")
+    return pairs
 
 
 def arms_of(panel: dict) -> dict[str, dict]:
