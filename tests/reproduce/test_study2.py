@@ -7,7 +7,7 @@ from hf_posgen.files import read_rows
 from hf_posgen.reproduce import study2, study2_figures
 from hf_posgen.reproduce.evidence import Verdict
 from hf_posgen.reproduce.outcome import markdown
-from hf_posgen.reproduce.streams import streams
+from hf_posgen.reproduce.streams import TOKENS, streams
 from hf_posgen.reproduce.study2_asked import grid_rows
 from hf_posgen.sweep import points, presets, read_sweep
 
@@ -86,6 +86,23 @@ def test_figures_of_what_was_run(tmp_path, monkeypatch):
     names = [path.name for path in study2_figures.figures(facts(runs), tmp_path)]
     drawn = ["delays", "diversity", "transfer", "size", "two_by_two"]
     assert names == [f"study2_{name}.png" for name in drawn] and all((tmp_path / name).is_file() for name in names)
+
+
+def test_the_ratio_is_of_the_tokens_that_its_title_names():
+    runs = [
+        run for high in (2, 4) for run in made(f"b range-{high}", "alibi", high, seeds=3, trained=(0, high), asked=16)
+    ]
+    for run in runs:
+        for row in run.rows:
+            row["token_accuracy"] = row["first_accuracy"] / 2 if row["distance"] > run.trained[1] else 1.0
+    figure = study2_figures.diversity(facts(runs))
+    drawn = [value for line in figure.axes[1].lines if line.get_marker() != "None" for value in line.get_ydata()]
+    for high in (2, 4):
+        ratios = [run.far(TOKENS).ratio for run in runs if run.panel == f"b range-{high}"]
+        assert (
+            any(abs(value - sum(ratios) / 3) < 1e-6 for value in drawn)
+            and "all pasted tokens" in figure.axes[1].get_title()
+        )
 
 
 def test_nothing_run_draws_nothing(tmp_path):

@@ -117,7 +117,9 @@ def diversity(runs: list[StreamRun]):
         handles.append(points(left, look[arm], list(won), list(won.values()), arm))
         for valid, fill in ((True, look[arm].colour), (False, "white")):
             some = {
-                n: [r.far().ratio for r in mine] for n, mine in fitted.items() if valid == (not mine[0].far().invalid)
+                n: [r.far(TOKENS).ratio for r in mine]
+                for n, mine in fitted.items()
+                if valid == (not mine[0].far(TOKENS).invalid)
             }
             void |= bool(some) and not valid
             if some:
