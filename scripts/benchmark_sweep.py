@@ -16,10 +16,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from hf_posgen.executor_local import run_locally
-from hf_posgen.run_config import build_run, to_tree
-from hf_posgen.sweep import points, read_sweep
-from hf_posgen.sweep_point import Point
+from hf_posgen.run.build import build_run, to_tree
+from hf_posgen.sweep.executors.local import run_locally
+from hf_posgen.sweep.run import points, read_sweep
+from hf_posgen.sweep.trial import Point
 
 
 def shortened(run, share: float):

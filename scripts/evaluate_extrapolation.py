@@ -2,7 +2,7 @@
 
 import sys
 
-from hf_posgen.cli import main
+from hf_posgen.cli.dispatch import main
 
 if __name__ == "__main__":
     main(["evaluate", *sys.argv[1:]])

@@ -8,9 +8,9 @@ import re
 from importlib.resources import files
 from pathlib import Path
 
-from hf_posgen.card import render
-from hf_posgen.hub import PushError
-from hf_posgen.hub_release import model_name, release
+from hf_posgen.card.model_card import render
+from hf_posgen.hub.publish import PushError
+from hf_posgen.hub.release import model_name, release
 
 METRICS = Path(str(files("hf_posgen") / "metrics"))
 

@@ -5,8 +5,8 @@ At small scale part a (full and selective copies at unseen delays) is for two CP
 paper's scale it needs GPUs: `posgen sweep study2-a --dry-run` says how many hours.
 """
 
-from hf_posgen.reproduce.outcome import script
-from hf_posgen.reproduce.study2 import PARTS, SCALES, reproduce
+from hf_posgen.reproduce.steps import script
+from hf_posgen.reproduce.study2.run import PARTS, SCALES, reproduce
 
 
 def options(parser) -> None:

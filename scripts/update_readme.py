@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from hf_posgen.cli import LISTS
+from hf_posgen.cli.dispatch import LISTS
 
 ROOT = Path(__file__).parent.parent
 FILES = ("README.md", "docs/reference.md")

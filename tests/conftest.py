@@ -23,7 +23,7 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    from hf_posgen.imports import import_modules
+    from hf_posgen.run.imports import import_modules
 
     import_modules(config.getoption("--imports"))
 
@@ -55,8 +55,8 @@ def finished_run(tmp_path_factory):
     """A run folder of a few steps: everything in it is real, except that it learned next to nothing.
 
     All tests of a process share it, so none may write into it (take a copy): that is checked at the end."""
-    from hf_posgen.run_config import build_run
-    from hf_posgen.training import train
+    from hf_posgen.run.build import build_run
+    from hf_posgen.training.launch import train
 
     folder = train(build_run(TINY_RUN), tmp_path_factory.mktemp("runs") / "rope-seed0", quiet=True)
     before = _contents(folder)

@@ -53,7 +53,7 @@ def test_the_datasets_folder_holds_no_python():
 def test_help_imports_nothing_heavy():
     code = (
         "import sys; sys.argv = ['posgen', '--help']\n"
-        "from hf_posgen.cli import main\n"
+        "from hf_posgen.cli.dispatch import main\n"
         "try: main()\nexcept SystemExit: pass\n"
         "heavy = {'torch', 'transformers', 'datasets', 'accelerate'} & set(sys.modules)\n"
         "assert not heavy, heavy"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hf_posgen.run_config import build_run, read_yaml
+from hf_posgen.run.build import build_run, read_yaml
 
 ROOT = Path(__file__).parent.parent
 

@@ -1,5 +1,5 @@
 """`python -m hf_posgen` and `accelerate launch -m hf_posgen`: the same as `posgen`."""
 
-from hf_posgen.cli import main
+from hf_posgen.cli.dispatch import main
 
 main()

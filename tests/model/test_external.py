@@ -90,7 +90,7 @@ def test_it_opens_elsewhere_with_transformers_alone(recency, tmp_path):
         (
             (
                 "from hf_posgen.model.attention_bias",
-                "from hf_posgen.report import report\nfrom hf_posgen.model.attention_bias",
+                "from hf_posgen.report.markdown import report\nfrom hf_posgen.model.attention_bias",
             ),
             "only PositionEncoding",
         ),

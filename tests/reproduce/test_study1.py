@@ -2,9 +2,9 @@ import json
 
 import pytest
 
-from hf_posgen.reproduce import study1
-from hf_posgen.reproduce.handmade_table import accuracy_by_length
-from hf_posgen.sweep import points, read_sweep
+from hf_posgen.reproduce.study1 import run as study1
+from hf_posgen.reproduce.study1.handmade_table import accuracy_by_length
+from hf_posgen.sweep.run import points, read_sweep
 
 
 def test_a_learned_table_could_extrapolate():

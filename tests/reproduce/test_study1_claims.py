@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from hf_posgen.reproduce import study1_claims as claims
-from hf_posgen.reproduce.evidence import Run, combine, summary
+from hf_posgen.reproduce.study1 import claims
+from hf_posgen.reproduce.verdicts import Run, combine, summary
 
 COUNTS = {16: 0.19, 17: 0.19, 48: 0.133, 128: 0.1, 1024: 0.077}
 

@@ -3,15 +3,16 @@ from pathlib import Path
 
 import pytest
 
-from hf_posgen.files import read_rows
-from hf_posgen.reproduce import study2, study2_figures
-from hf_posgen.reproduce.evidence import Verdict
-from hf_posgen.reproduce.outcome import markdown
-from hf_posgen.reproduce.streams import TOKENS, streams
-from hf_posgen.reproduce.study2_asked import grid_rows
-from hf_posgen.sweep import points, presets, read_sweep
+from hf_posgen.common.files import read_rows
+from hf_posgen.reproduce.steps import markdown
+from hf_posgen.reproduce.study2 import figures as study2_figures
+from hf_posgen.reproduce.study2 import run as study2
+from hf_posgen.reproduce.study2.evaluated import grid_rows
+from hf_posgen.reproduce.study2.streams import TOKENS, streams
+from hf_posgen.reproduce.verdicts import Verdict
+from hf_posgen.sweep.run import points, presets, read_sweep
+from tests.helpers.synthetic_rows import study2 as made_up
 
-from ..synthetic_rows import study2 as made_up
 from .test_study2_claims import REACH, by_width, made, mixture
 
 MORE = {  # arms that need more tokens to fit, as their presets say

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from hf_posgen.reproduce import study2_claims as claims
-from hf_posgen.reproduce.streams import paired, streams
+from hf_posgen.reproduce.study2 import claims
+from hf_posgen.reproduce.study2.streams import paired, streams
 
 SMALL, LARGE = 200_000, 25_000_000
 REACH = {"none": 8, "alibi": 5, "rope": 1}

@@ -6,7 +6,7 @@ import pytest
 from datasets.distributed import split_dataset_by_node
 
 from hf_posgen.tasks import TASKS, build_task, examples, load_task
-from hf_posgen.tasks.builder import TaskBuilder
+from hf_posgen.tasks.dataset.builder import TaskBuilder
 
 SIZES = {"count": 40, "train_count": 64}
 

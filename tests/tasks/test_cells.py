@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from hf_posgen.tasks import IGNORE, TASKS, Cell, build_task, train_cell
-from hf_posgen.tasks.cells import HELD_OUT, SPLITS, grid, refuse_overlap
-from hf_posgen.tasks.parameters import numbers
+from hf_posgen.tasks.core.cells import HELD_OUT, SPLITS, grid, refuse_overlap
+from hf_posgen.tasks.core.parameters import numbers
 
 
 def test_cells_are_ordered_and_print_short():

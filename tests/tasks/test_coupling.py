@@ -4,12 +4,12 @@ import datasets
 import numpy as np
 import pytest
 
-from hf_posgen.evaluation import load_run
-from hf_posgen.files import read_rows
-from hf_posgen.measuring import measure
-from hf_posgen.run_config import build_run
+from hf_posgen.common.files import read_rows
+from hf_posgen.evaluation.cells import load_run
+from hf_posgen.evaluation.measuring import measure
+from hf_posgen.run.build import build_run
 from hf_posgen.tasks import Cell, build_task, dataset_card, examples, export_task, load_task
-from hf_posgen.training import train
+from hf_posgen.training.launch import train
 
 COUPLED = {"layout": "tight", "positions": "coupled"}
 
@@ -114,8 +114,8 @@ def test_analyses_that_count_positions_say_so(tmp_path):
 def test_models_that_take_no_positions_are_not_asked(tmp_path):
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    from hf_posgen.evaluation_models import asked_model
-    from hf_posgen.few_shot import FewShot
+    from hf_posgen.evaluation.few_shot import FewShot
+    from hf_posgen.evaluation.foreign import asked_model
 
     task = build_task({"name": "repeat_copy", **COUPLED})
     sizes = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 1}

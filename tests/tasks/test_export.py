@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import yaml
 
-from hf_posgen.results_metadata import benchmark, benchmark_file, repository
+from hf_posgen.card.metadata import benchmark, benchmark_file, repository
 from hf_posgen.tasks import (
     CONFIGS,
     SPLITS,
@@ -25,7 +25,7 @@ from hf_posgen.tasks import (
     resolve_task,
     task_tokenizer,
 )
-from hf_posgen.tasks.card import as_markdown, as_text
+from hf_posgen.tasks.dataset.card import as_markdown, as_text
 
 from .test_builder import direct, quiet, rows  # noqa: F401
 
@@ -84,7 +84,7 @@ def test_a_benchmark_has_one_headline_and_one_name(name):
 
 
 def test_a_big_split_has_several_shards(tmp_path, monkeypatch):
-    monkeypatch.setattr("hf_posgen.tasks.export.SHARD_TOKENS", 300_000)
+    monkeypatch.setattr("hf_posgen.tasks.dataset.export.SHARD_TOKENS", 300_000)
     folder = export_task("fixed_offset", tmp_path / "hub", configs=["last_k3"], count=400, train_count=400)
     names = sorted(path.name for path in folder.glob("last_k3/longer-*"))
     assert names == [f"longer-{i:05d}-of-00003.parquet" for i in range(3)]
@@ -151,7 +151,7 @@ def test_an_interrupted_export_leaves_nothing_behind(tmp_path, monkeypatch):
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("hf_posgen.tasks.export.count_duplicates", stop)
+    monkeypatch.setattr("hf_posgen.tasks.dataset.export.count_duplicates", stop)
     with pytest.raises(KeyboardInterrupt):
         export_task("fixed_offset", tmp_path / "hub", configs=["last_k3"], **SIZES)
     assert list(tmp_path.iterdir()) == []

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hf_posgen.tasks import IGNORE, Cell, build_task
-from hf_posgen.tasks.bag_of_words import bag_of_words, mean_bag_of_words, measured_bag_of_words
+from hf_posgen.tasks.core.bag_of_words import bag_of_words, mean_bag_of_words, measured_bag_of_words
 
 
 def sampled(cell=None, **parameters):

@@ -3,8 +3,8 @@
 import numpy as np
 
 from hf_posgen.tasks import IGNORE, Cell, build_task, config_spec
-from hf_posgen.tasks.cells import spread
-from hf_posgen.tasks.copying import induction, induction_baselines
+from hf_posgen.tasks.core.cells import spread
+from hf_posgen.tasks.core.copying import induction, induction_baselines
 
 
 def sampled(name, cell, count=400, **parameters):

@@ -17,8 +17,8 @@ from hf_posgen.tasks import (
     resolve_task,
     train_cell,
 )
-from hf_posgen.tasks.cells import HELD_OUT, SPLITS
-from hf_posgen.tasks.examples import block_size
+from hf_posgen.tasks.core.cells import HELD_OUT, SPLITS
+from hf_posgen.tasks.core.examples import block_size
 
 ALL = [(name, config) for name in TASKS for config in CONFIGS[name]]
 TOKEN = [pair for pair in ALL if not TASKS[pair[0]].continuous]

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 import torch
 
-from hf_posgen.evaluation import load_run, save_evaluation
-from hf_posgen.files import read_rows
+from hf_posgen.common.files import read_rows
+from hf_posgen.evaluation.cells import load_run, save_evaluation
 from hf_posgen.metrics.functional import nats_by_position
-from hf_posgen.report import report, summary_tables
-from hf_posgen.run_config import build_run
+from hf_posgen.report.markdown import report, summary_tables
+from hf_posgen.run.build import build_run
 from hf_posgen.tasks import Cell, build_task, examples, load_task, resolve_task
-from hf_posgen.training import Stopped, train
-from tests.training_helpers import assert_same_run
+from hf_posgen.training.launch import Stopped, train
+from tests.helpers.training_helpers import assert_same_run
 
 WORDS = "the cat sat on a mat and saw that dog run to its tree while birds sang".split()  # noqa: SIM905
 EOS, BOS = 256, 257
@@ -103,7 +103,7 @@ def test_documents_apart_begin_at_position_0_and_are_not_asked_to_guess_each_oth
 
 
 def test_apart_nothing_is_seen_of_another_document(corpus, tmp_path):
-    from hf_posgen.training import build_model
+    from hf_posgen.training.launch import build_model
 
     run = small_run(text(corpus, documents="apart", length=32), position_encoding="rope")
     model = build_model(run).eval()
@@ -324,7 +324,7 @@ def test_a_run_does_not_go_on_with_another_text(corpus, tmp_path):
     copy.write_text("\n\n".join(documents(300)))
     run = small_run(text(str(copy)))
     copy.write_text("\n\n".join(documents(299)) + "\n\nsomething else altogether")
-    from hf_posgen.tasks import corpus as module
+    from hf_posgen.tasks.text import corpus as module
 
     module.prepared.cache_clear()  # as in a new process
     module.load_corpus.cache_clear()
@@ -336,13 +336,13 @@ def test_the_best_weights_are_those_of_the_lowest_perplexity(corpus, tmp_path):
     out = train(small_run(text(corpus), select="best", learning_rate=0.5, steps=40), tmp_path / "run", quiet=True)
     checks = [line["nll"] for line in read_rows(out / "train.jsonl") if line.get("split") == "validation"]
     run, task, model = load_run(out)
-    from hf_posgen.measuring import validate
+    from hf_posgen.evaluation.measuring import validate
 
     assert validate(model, task, run)["nll"] == pytest.approx(min(checks), abs=1e-6)
 
 
 def test_rates_and_runs_are_chosen_by_nats():
-    from hf_posgen.sweep_select import validation_score
+    from hf_posgen.sweep.selection import validation_score
 
     copying = [{"token_accuracy": 0.4, "nll": 2.0}, {"token_accuracy": 0.3, "nll": 1.5}]
     text = [one | {"perplexity": math.exp(one["nll"])} for one in copying]
@@ -376,8 +376,8 @@ def test_a_report_tells_perplexity_by_length_and_by_position(finished, tmp_path)
 
 
 def test_kept_to_is_the_length_where_perplexity_stays(finished):
-    from hf_posgen.report_data import frame
-    from hf_posgen.report_headlines import kept_to
+    from hf_posgen.results.frame import frame
+    from hf_posgen.results.headlines import kept_to
 
     rows = [row for row in read_rows(finished / "results.jsonl") if row["split"] != "validation"]
     for factors, wanted in (((1, 1.04, 1.04, 1, 1), 256), ((1, 0.5, 1.06, 1, 1), 32), ((1, 1.06, 1, 1, 1), 16)):
@@ -386,8 +386,8 @@ def test_kept_to_is_the_length_where_perplexity_stays(finished):
 
 
 def test_points_by_position_are_means_over_their_tokens(finished):
-    from hf_posgen.report_data import frame
-    from hf_posgen.report_text import by_position
+    from hf_posgen.report.positions import by_position
+    from hf_posgen.results.frame import frame
 
     rows = read_rows(finished / "results.jsonl")
     points = by_position(frame(rows))
@@ -403,7 +403,7 @@ def test_points_by_position_are_means_over_their_tokens(finished):
 def test_a_card_says_language_model(finished, tmp_path):
     import shutil
 
-    from hf_posgen.card import card
+    from hf_posgen.card.model_card import card
 
     copy = shutil.copytree(finished, tmp_path / "run")
     told = card(copy, "me/text-alibi")

@@ -29,8 +29,8 @@ def analyze(run_folder: str | Path, *, only=None, count: int = 256, figures: boo
     measurement. An analysis without meaning for this checkpoint gives {"not_applicable": why}. Raises `ValueError` for
     a folder without a run or an unknown name.
     """
-    from ..files import write_text
-    from ..names import unknown
+    from ..common.files import write_text
+    from ..common.names import unknown
     from .subject import NotApplicable, Subject
 
     folder = Path(run_folder)

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from ..model.mixer_softmax import SoftmaxAttention
-from ..run_config import RunConfig, build_run, read_yaml
+from ..run.build import RunConfig, build_run, read_yaml
 from ..tasks import Cell, Task, build_task, examples
 from .attention_view import AttentionView, attention_views
 
@@ -37,7 +37,7 @@ class Subject:
         """Raises `ValueError` for a folder without a run."""
         from transformers import AutoModelForCausalLM
 
-        from ..training import build_model
+        from ..training.launch import build_model
 
         folder = Path(folder)
         run = build_run(read_yaml(folder / "run.yaml"))

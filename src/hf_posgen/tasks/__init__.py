@@ -2,18 +2,18 @@
 
 import importlib
 
-from .base import Task
-from .cells import SPLITS, Cell
-from .examples import examples, train_cell
+from .core.cells import SPLITS, Cell
+from .core.examples import examples, train_cell
+from .core.task import Task
+from .core.token_task import IGNORE, TokenTask
 from .registry import CONFIGS, TASKS, build_task, config_name, config_spec, resolve_task
-from .token_task import IGNORE, TokenTask
 
 _LATER = {
-    "load_task": "builder",
-    "export_task": "export",
-    "dataset_card": "card",
-    "count_duplicates": "duplicates",
-    "task_tokenizer": "tokenizer",
+    "load_task": "dataset.builder",
+    "export_task": "dataset.export",
+    "dataset_card": "dataset.card",
+    "count_duplicates": "dataset.duplicates",
+    "task_tokenizer": "dataset.tokenizer",
 }
 
 __all__ = [

@@ -5,10 +5,10 @@ from typing import Literal
 
 import numpy as np
 
-from .bag_of_words import bag_of_words, mean_bag_of_words
-from .cells import Cell, grid
-from .parameters import Numbers
-from .token_task import IGNORE, TokenTask
+from .core.bag_of_words import bag_of_words, mean_bag_of_words
+from .core.cells import Cell, grid
+from .core.parameters import Numbers
+from .core.token_task import IGNORE, TokenTask
 
 
 @dataclass(frozen=True, kw_only=True)

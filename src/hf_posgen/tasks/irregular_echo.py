@@ -6,9 +6,9 @@ from typing import Literal
 
 import numpy as np
 
-from .cells import Cell, grid
-from .parameters import Numbers
-from .real_task import RealTask
+from .core.cells import Cell, grid
+from .core.parameters import Numbers
+from .core.real_task import RealTask
 
 
 @dataclass(frozen=True, kw_only=True)

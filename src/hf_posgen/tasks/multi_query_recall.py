@@ -5,10 +5,10 @@ from typing import Literal
 
 import numpy as np
 
-from .bag_of_words import bag_of_words
-from .cells import Cell
-from .token_task import IGNORE
-from .window_task import WindowTask
+from .core.bag_of_words import bag_of_words
+from .core.cells import Cell
+from .core.token_task import IGNORE
+from .core.window_task import WindowTask
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,11 +4,11 @@ import dataclasses
 import hashlib
 import json
 
-from ..names import unknown
-from .base import Task
+from ..common.names import unknown
 from .configs import CONFIGS
+from .core.task import Task
 from .cued_delay import CuedDelay
-from .delay_copy import DelayCopy
+from .delay_copy.task import DelayCopy
 from .fixed_offset import FixedOffset
 from .induction import Induction
 from .irregular_echo import IrregularEcho
@@ -16,7 +16,7 @@ from .linear_rnn_delay import LinearRNNDelay
 from .multi_query_recall import MultiQueryRecall
 from .selective_copying import SelectiveCopying
 from .string_copy import RepeatCopy, StrideCopy, UniqueCopy
-from .text import Text
+from .text.task import Text
 
 TASKS: dict[str, type[Task]] = {
     "fixed_offset": FixedOffset,

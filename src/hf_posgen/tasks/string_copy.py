@@ -5,11 +5,11 @@ from typing import Literal
 
 import numpy as np
 
-from .bag_of_words import bag_of_words
-from .cells import Cell, grid, shorter
-from .copying import induction_baselines
-from .parameters import Numbers
-from .token_task import IGNORE, TokenTask
+from .core.bag_of_words import bag_of_words
+from .core.cells import Cell, grid, shorter
+from .core.copying import induction_baselines
+from .core.parameters import Numbers
+from .core.token_task import IGNORE, TokenTask
 
 
 @dataclass(frozen=True, kw_only=True)

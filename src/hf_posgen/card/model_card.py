@@ -1,0 +1,148 @@
+"""The model card of a run folder: what it is, how it was made, what it scored and what that means. Reads no model."""
+
+import hashlib
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+
+import yaml
+from huggingface_hub import ModelCard, ModelCardData
+
+from ..common.files import read_rows, write_text
+from ..results.frame import frame
+from ..results.headlines import DEFINITIONS, run_numbers
+from ..run.build import read_yaml
+from ..training.state import state_name
+from .metadata import METRICS, SplitSummary, benchmark, eval_files, model_index, named, summarize
+
+MOST_CELLS = 40  # beyond that a card points to results.jsonl
+PAPERS = {"fixed_offset": "2607.18759", "delay_copy": "2609.11913"}  # the study a task comes from
+LIBRARY = "hf_posgen"
+
+
+def card(run_folder: str | Path, repo_id: str | None = None) -> str:
+    """Write README.md and .eval_results/*.yaml into a run folder; returns the card's text.
+
+    repo_id: where it will live, for the lines that load it. Raises `ValueError` for a folder without run.yaml."""
+    texts = render(run_folder, repo_id)
+    for path, text in texts.items():
+        write_text(Path(run_folder) / path, text)
+    return texts["README.md"]
+
+
+def render(
+    run_folder: str | Path,
+    repo_id: str | None = None,
+    step: int | None = None,
+    steps: Sequence[int] = (),
+    linked: bool = True,
+) -> dict[str, str]:
+    """{path: text} of the card and its results files, a function of the arguments and the folder's files alone.
+
+    step: the folder holds the weights after so many steps, not the run's last; then there are no results.
+    steps: the checkpoints that are published as revisions.
+    linked: whether the data set of the task is published; a card links no other, and none of a task without a name."""
+    folder = Path(run_folder)
+    run = read_yaml(folder / "run.yaml")
+    rows = [] if step is not None else read_rows(folder / "results.jsonl")
+    owner = repo_id.split("/")[0] if repo_id and "/" in repo_id else None
+    summaries, task = summarize(rows), run["task"]
+    weights = digest(folder / "model.safetensors")
+    mine = {
+        "tags": [*_names(run["model"]), task["name"]],
+        "datasets": [benchmark(task, owner)[0]] if linked and named(task) else [],
+        "metrics": list(dict.fromkeys(METRICS[metric][0] for one in summaries for metric in one.scores)),
+    }
+    data = ModelCardData(
+        # Lists of their own: YAML writes one that stands twice as a reference.
+        license="apache-2.0",
+        library_name="transformers",
+        pipeline_tag="text-generation",
+        tags=[LIBRARY, "positional-encoding", "length-generalization", *mine["tags"]],
+        datasets=[*mine["datasets"]] or None,
+        metrics=[*mine["metrics"]] or None,
+        model_name=(repo_id or folder.name).split("/")[-1] if summaries else None,
+        eval_results=model_index(summaries, task, owner, weights) or None,
+        hf_posgen={"weights": weights} | {key: value for key, value in mine.items() if value} if weights else None,
+    )
+    template = files("hf_posgen.card").joinpath("model_card.md.jinja").read_text()
+    facts = _facts(folder, run, rows, summaries, repo_id or str(folder), step)
+    facts["revisions"] = [state_name(one) for one in steps]
+    text = str(ModelCard.from_template(data, template_str=template, **facts)).rstrip() + "\n"
+    return {"README.md": text} | eval_files(summaries, task, owner, weights)
+
+
+def digest(weights: Path) -> str | None:
+    """What results say which weights they are about; None where there are none."""
+    if not weights.is_file():
+        return None
+    with weights.open("rb") as file:
+        return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()[:12]}"
+
+
+def _facts(folder: Path, run: dict, rows: list[dict], summaries: list[SplitSummary], where: str, step) -> dict:
+    """What the template may say."""
+    cells = [row for row in rows if row["split"] != "validation"]
+    return {
+        "title": f"{run['arm']} on {run['task']['name']}, seed {run['seed']}"
+        + ("" if step is None else f", step {step}"),
+        "where": where,
+        "run": run,
+        "step": step,
+        "branch": "" if step is None else f', revision="{state_name(step)}"',
+        "components": [
+            component(field, spec)
+            for field in ("position_encoding", "position_sampler", "logit_scale", "mixer")
+            for spec in _distinct(run["model"][field])
+        ],
+        "paper": PAPERS.get(run["task"]["name"]),
+        "row": rows[0] if rows else None,
+        "fit": bool(rows[0]["fit"]) if rows else None,
+        "summaries": summaries,
+        "metrics": [(key, name) for key, (_, name) in METRICS.items() if any(key in one.scores for one in summaries)],
+        "numbers": run_numbers(frame(rows)) if rows else {},
+        "definitions": DEFINITIONS,
+        "natural": run["task"]["name"] == "text",
+        "cells": cells if len(cells) <= MOST_CELLS else [],
+        "figures": sorted(f"figures/{path.name}" for path in (folder / "figures").glob("*.png")),
+        "analysis": (folder / "analysis.json").is_file(),
+        "span": lambda ends: (
+            "mixed" if ends is None else str(ends[0]) if ends[0] == ends[1] else f"{ends[0]}–{ends[1]}"
+        ),
+        "yaml": lambda tree: yaml.safe_dump(tree, sort_keys=False, default_flow_style=None, width=100).rstrip(),
+    }
+
+
+def component(field: str, spec: dict) -> dict:
+    """What a component is, from the class that its name stands for; the bare name where it is defined elsewhere."""
+    from ..model.encoding_registry import ENCODINGS
+    from ..model.logit_scale import LOGIT_SCALES
+    from ..model.mixer_registry import MIXERS
+    from ..model.position_sampler import SAMPLERS
+
+    registry = {
+        "position_encoding": ENCODINGS,
+        "position_sampler": SAMPLERS,
+        "logit_scale": LOGIT_SCALES,
+        "mixer": MIXERS,
+    }
+    cls = registry[field].get(spec["name"])
+    sentence = " ".join((cls.__doc__ or "").split("\n\n")[0].split()) if cls else "defined in the checkpoint's own code"
+    return {
+        "field": field,
+        "name": spec["name"],
+        "arguments": {key: str(value).replace("|", "\\|") for key, value in spec.items() if key != "name"},
+        "what": sentence.replace("|", "\\|"),  # it stands in a table
+        "acts_on": (", ".join(cls.sites()) or "nothing") if hasattr(cls, "sites") else None,
+        "paper": getattr(cls, "paper", None),
+    }
+
+
+def _distinct(spec) -> list[dict]:
+    """The different specs of a field, which may list one per layer."""
+    specs = spec if isinstance(spec, list) else [spec]
+    return [one for i, one in enumerate(specs) if one not in specs[:i]]
+
+
+def _names(model: dict) -> list[str]:
+    return [spec["name"] for spec in _distinct(model["position_encoding"]) if spec["name"] != "none"] or ["nope"]

@@ -1,0 +1,1 @@
+"""Files, names and text: nothing of ours stands below it."""

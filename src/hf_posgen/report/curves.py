@@ -1,0 +1,147 @@
+"""The curves, with the trained range shaded."""
+
+import math
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+from matplotlib.lines import Line2D
+
+from ..plotting import LOOK, grid, legend, level, log_lengths, reference_lines, save, shade
+from ..results.frame import (
+    SHARES,
+    Panel,
+    axes,
+    by_seed,
+    encodings,
+    facts,
+    fits,
+    metrics,
+    references,
+    trained_ranges,
+)
+from ..results.statistics import t_interval
+from .style import GREY, Style, styles
+
+
+def curve(ax, table, axis: str, metric: str) -> list[Line2D]:
+    """A metric along an axis; returns the handles of the legend."""
+    seeds = by_seed(table, axis, metric)
+    shade(ax, trained_ranges(table, axis))
+    handles = seed_lines(ax, table, seeds, axis, metric)
+    ax.set(xlabel=f"{axis} (tokens)")
+    level(ax, metric)
+    if axis == "length":
+        log_lengths(ax, seeds[axis])
+    return handles + reference_lines(ax, references(table, axis, metric))
+
+
+def seed_lines(ax, table, seeds, axis: str, metric: str) -> list[Line2D]:
+    """One arm after the other, from the columns `axis` and `metric` of `seeds` (arm, fit, seed); returns the handles.
+
+    From three fitting seeds on: their mean and its t interval. Below that every seed is a thin line of its own. Seeds that
+    did not fit are thin and grey, and enter no mean."""
+    look, handles = styles(encodings(table)), []
+    arms = [arm for arm in encodings(table) if (seeds["arm"] == arm).any()]
+    for under, arm in enumerate(reversed(arms)):
+        mine, (fitted, all_seeds) = seeds[seeds["arm"] == arm], fits(table)[arm]
+        width = 1.2 + min(under, 4) * 0.4  # what lies under another line stays visible beside it
+        for _, one in mine[~mine["fit"]].groupby("seed"):
+            draw(ax, one[axis], one[metric], look[arm], fitted=False)
+        good = mine[mine["fit"]]
+        if fitted >= 3:
+            band(ax, good, axis, metric, look[arm], width + 0.4, under)
+        else:
+            for _, one in good.groupby("seed"):
+                draw(ax, one[axis], one[metric], look[arm], width=width, under=under)
+        handles.insert(0, handle(arm, look[arm], fitted, all_seeds))
+    return handles
+
+
+def draw(ax, x, y, style: Style, fitted: bool = True, width: float = 1.3, under: int = 0) -> None:
+    colour = style.colour if fitted else GREY
+    ax.plot(
+        x,
+        y,
+        color=colour,
+        ls=style.dash if fitted else (0, (1, 1.6)),
+        lw=width if fitted else 0.9,
+        marker=style.marker,
+        ms=4.4 + width / 4 if fitted else 3.6,
+        mfc=colour if style.variant == 0 else "white",
+        mec=colour if style.variant else "white",
+        mew=0.9 if style.variant else 0.4,
+        alpha=0.95 if fitted else 0.7,
+        zorder=3 - 0.1 * under if fitted else 2,
+    )
+
+
+def band(ax, good, axis: str, metric: str, style: Style, width: float, under: int) -> None:
+    points = [(x, values[metric].tolist()) for x, values in good.groupby(axis)]
+    x = [point for point, _ in points]
+    draw(ax, x, [sum(values) / len(values) for _, values in points], style, width=width, under=under)
+    ends = [t_interval(values) or (math.nan, math.nan) for _, values in points]
+    top = 1 if metric in SHARES else None
+    ax.fill_between(x, *np.clip(np.array(ends).T, 0, top), color=style.colour, alpha=0.17, lw=0, zorder=1.5)
+
+
+def handle(arm: str, style: Style, fitted: int, seeds: int) -> Line2D:
+    note = " (did not fit)" if fitted == 0 else f" ({fitted} of {seeds} seeds fit)" if fitted < seeds else ""
+    colour = style.colour if fitted else GREY
+    return Line2D(
+        [],
+        [],
+        color=colour,
+        ls=style.dash if fitted else (0, (1, 1.6)),
+        marker=style.marker,
+        ms=5,
+        mfc=colour if style.variant == 0 else "white",
+        label=arm + note,
+    )
+
+
+def curves(panel: Panel, out: Path) -> list[Path]:
+    """One figure per axis, one axes per metric."""
+    paths = []
+    for axis in axes(panel.table):
+        shown = metrics(panel.table)
+        with matplotlib.rc_context(LOOK):
+            figure, row = grid(1, len(shown), 5.4 if len(shown) > 1 else 6.8, 4.3)
+            handles = [
+                h for ax, metric in zip(row[0], shown, strict=True) for h in curve(ax, panel.table, axis, metric)
+            ]
+            legend(figure, handles, 4)
+            figure.suptitle(f"{panel.title}: unseen {axis}\n{facts(panel.table)}", fontsize=10, ha="left", x=0.02)
+            paths.append(save(figure, out / f"{panel.slug}_{axis}"))
+    return paths
+
+
+def overview(shown: list[Panel], out: Path) -> Path | None:
+    """Each panel once, by its first metric and the axis that it is about: the picture for a README."""
+    told = [panel for panel in shown if axes(panel.table)]
+    if not told:
+        return None
+    columns = min(2, len(told))
+    with matplotlib.rc_context(LOOK):
+        figure, all_axes = grid(-(-len(told) // columns), columns, 5.7 if columns > 1 else 6.8, 4.5)
+        lines = 0
+        for ax, panel in zip(all_axes.flat, told, strict=False):
+            axis = axes(panel.table)[-1]
+            handles = curve(ax, panel.table, axis, metrics(panel.table)[0])
+            columns_of_it = 4 if max(len(one.get_label()) for one in handles) < 20 else 3
+            legend(ax, handles, columns_of_it)
+            lines = max(lines, -(-(len(handles) + 1) // columns_of_it))
+            ax.set_title(f"{panel.title}: unseen {axis}", fontweight="bold", pad=30)
+            ax.annotate(
+                facts(panel.table),
+                (0, 1),
+                xycoords="axes fraction",
+                xytext=(0, 17),
+                textcoords="offset points",
+                fontsize=8,
+                color="#666666",
+            )
+        for ax in all_axes.flat[len(told) :]:
+            ax.set_visible(False)
+        figure.set_figheight((3.9 + 0.21 * lines) * len(all_axes))
+        return save(figure, out / "overview")

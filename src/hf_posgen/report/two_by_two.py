@@ -1,0 +1,121 @@
+"""Seen and unseen, both axes at once: where one model holds, and where the studies seem to disagree."""
+
+import math
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
+
+from ..plotting import LOOK, save
+from ..results.frame import LABELS, Panel, axes, encodings, facts, fits, metrics, trained_range
+from .curves import curve
+from .maps import pivot
+
+SHOWN = ("test", "longer", "farther", "both")  # nearer distances are unseen too, but no extrapolation
+GAP = 0.045  # between what was seen and what was not, of an axis
+
+
+def two_by_two(panel: Panel, beside: Panel | None, out: Path) -> list[Path]:
+    """Length × distance for every arm of a panel that was asked all four combinations, the mean of each written on it.
+
+    beside: a study of one fixed distance, whose lengths alone are unseen, as a side panel."""
+    table = panel.table[panel.table["split"].isin(SHOWN)]
+    table = table[~(table["distance"] < trained_range(table, "distance")[0])] if len(table) else table
+    if set(table["split"]) < set(SHOWN) or table["distance"].isna().all():
+        return []
+    arms, metric = list(encodings(table)), metrics(table)[0]
+    columns = min(3, len(arms))
+    rows = -(-len(arms) // columns)
+    with matplotlib.rc_context(LOOK):
+        widths = [2.4] * columns + [3.5] * bool(beside)
+        figure = Figure(figsize=(sum(widths) + 0.8, 3.4 * rows + 0.6), layout="constrained")
+        grid, image = figure.add_gridspec(rows, len(widths), width_ratios=widths), None
+        for i, arm in enumerate(arms):
+            ax = figure.add_subplot(grid[i // columns, i % columns])
+            image = block(ax, table[table["arm"] == arm], metric, leftmost=i % columns == 0) or image
+            fitted = fits(table)[arm][0] > 0
+            ax.set_title(arm if fitted else f"{arm} (did not fit)", fontweight="bold", color="#222222")
+        if image:
+            figure.colorbar(image, ax=figure.axes, label=f"accuracy, {LABELS[metric]}", fraction=0.03, pad=0.01)
+        if beside:
+            side(figure.add_subplot(grid[:, columns]), beside, [*arms, "learned"])
+        figure.suptitle(
+            f"{panel.title}: unseen length × unseen distance, means over the cells shown\n{facts(table)}",
+            fontsize=10,
+            ha="left",
+            x=0.02,
+        )
+        return [save(figure, out / f"{panel.slug}_two_by_two")]
+
+
+def block(ax, mine, metric: str, leftmost: bool):
+    """One arm's cells, what was trained apart from what was not; returns what a colour bar can be made of (None for an arm
+    that did not fit, in greys)."""
+    fitted = bool(mine["fit"].any())
+    values = pivot(mine, "distance", "length", metric)
+    x, seen_x = places(values.columns, trained_range(mine, "length"))
+    y, seen_y = places(values.index, trained_range(mine, "distance"))
+    colours = "viridis" if fitted else "Greys"
+    for on_x in (True, False):
+        for on_y in (True, False):
+            part = values.to_numpy(float)[np.ix_(seen_y == on_y, seen_x == on_x)]
+            if part.size:
+                edges = [np.append(at, at[-1] + 1) for at in (x[seen_x == on_x], y[seen_y == on_y])]
+                image = ax.pcolormesh(*edges, np.ma.masked_invalid(part), vmin=0, vmax=1, cmap=colours, lw=0)
+                middle = [(at[0] + at[-1]) / 2 for at in edges]
+                ax.annotate(
+                    f"{np.nanmean(part):.2f}".removeprefix("0"),
+                    middle,
+                    ha="center",
+                    va="center",
+                    fontsize=13,
+                    fontweight="bold",
+                    color="white",
+                    path_effects=[withStroke(linewidth=2.4, foreground="#222222")],
+                )
+    ax.set_xticks(x + 0.5, [f"{v:g}" for v in values.columns], fontsize=8)
+    every = max(1, math.ceil(len(y) / 14))
+    ax.set_yticks(y[::every] + 0.5, [f"{v:g}" for v in values.index[::every]], fontsize=8)
+    ax.set_xlabel("length (tokens)", labelpad=20)
+    if leftmost:
+        ax.set_ylabel("distance (tokens)", labelpad=20)
+    for along, at, seen in (("x", x, seen_x), ("y", y, seen_y))[: 1 + leftmost]:
+        for word, cells in (("seen", at[seen]), ("unseen", at[~seen])):
+            if len(cells):
+                say_seen(ax, along, (cells[0] + cells[-1] + 1) / 2, word)
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+    return image if fitted else None
+
+
+def say_seen(ax, along: str, at: float, word: str) -> None:
+    """Under or beside the numbers of some cells: whether training saw them."""
+    colour = "#8c6d1f" if word == "seen" else "#333333"
+    style = {"fontsize": 8, "color": colour, "fontstyle": "italic", "textcoords": "offset points", "ha": "center"}
+    if along == "x":
+        ax.annotate(word, (at, 0), (0, -24), xycoords=("data", "axes fraction"), va="center", **style)
+    else:
+        ax.annotate(word, (0, at), (-27, 0), xycoords=("axes fraction", "data"), va="center", rotation=90, **style)
+
+
+def places(values, trained: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:
+    """(where each cell begins, whether it was trained): cells of width 1, a gap between seen and unseen."""
+    seen = np.array([trained[0] <= v <= trained[1] for v in values])
+    return np.arange(len(seen)) + GAP * len(seen) * np.cumsum(np.append(0, seen[1:] != seen[:-1])), seen
+
+
+def side(ax, panel: Panel, arms: list[str]) -> None:
+    """Accuracy against length at one fixed distance, of some arms as far as they fit, of all where none of them does."""
+    fitted = [arm for arm, (fit, _) in fits(panel.table).items() if fit]
+    fitted = [arm for arm in fitted if arm in arms] or fitted
+    handles = curve(ax, panel.table[panel.table["arm"].isin(fitted)], "length", metrics(panel.table)[0])
+    ax.set_title(f"{panel.title}: length alone", fontweight="bold", pad=16)
+    ax.legend(handles=handles, ncol=2, frameon=False, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.2))
+
+
+def one_fixed_distance(panels: list[Panel]) -> Panel | None:
+    """The panel with most arms of those whose length alone is unseen, the first of several."""
+    alone = [panel for panel in panels if axes(panel.table) == ["length"]]
+    return max(alone, key=lambda panel: panel.table["arm"].nunique(), default=None)

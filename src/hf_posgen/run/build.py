@@ -1,0 +1,132 @@
+"""A run from nested dicts: every key checked, every default written down."""
+
+import copy
+import dataclasses
+
+from .imports import import_modules
+from .schema import (
+    EvaluationConfig,
+    RunConfig,
+    TrainConfig,
+    at_least,
+    choose,
+    identity,
+    model_fields,
+    run_hash,
+    to_tree,
+)
+from .tree import known, merge, override, read_yaml, typed
+
+__all__ = [
+    "EvaluationConfig",
+    "RunConfig",
+    "TrainConfig",
+    "arm_name",
+    "build_run",
+    "component_name",
+    "identity",
+    "merge",
+    "model_fields",
+    "override",
+    "read_yaml",
+    "run_hash",
+    "to_tree",
+    "vocabulary",
+]
+
+
+def build_run(tree: dict) -> RunConfig:
+    """A run from nested dicts. Raises `ValueError` that names an unknown key, a wrong value, or an evaluation
+    cell that a learned table can't hold."""
+    from ..tasks import SPLITS, build_task, resolve_task
+
+    known("", tree, [f.name for f in dataclasses.fields(RunConfig)])
+    parts = {
+        "imports": import_modules(tree.get("imports")),
+        "train": section("train", TrainConfig, tree.get("train")),
+        "evaluation": section("evaluation", EvaluationConfig, tree.get("evaluation")),
+        "task": resolve_task(tree.get("task", "fixed_offset")),
+    }
+    for split in parts["evaluation"].splits:
+        choose("evaluation.splits", split, SPLITS)
+    task = build_task(parts["task"])
+    parts["model"] = _complete_model(tree.get("model") or {}, task)
+    _refuse_short_table(parts["model"], task, parts["evaluation"])
+    types = {"seed": int, "arm": str, "panel": str}
+    plain = {key: typed(key, tree[key], types[key]) for key in types if key in tree}
+    at_least(0, "seed", plain.get("seed", 0))
+    run = RunConfig(**parts, **plain)
+    return run if run.arm else dataclasses.replace(run, arm=arm_name(run.model))
+
+
+def section(name: str, cls, tree):
+    """A section of a run from its mapping. Raises `ValueError` for an unknown key or a wrong value."""
+    fields = {f.name: f for f in dataclasses.fields(cls)}
+    given = known(f"{name}.", tree or {}, list(fields))
+    kinds = {key: float if f.default is None else type(f.default) for key, f in fields.items()}
+    return cls(
+        **{key: typed(f"{name}.{key}", value, kinds[key], fields[key].default is None) for key, value in given.items()}
+    )
+
+
+def _complete_model(given: dict, task) -> dict:
+    """The model's fields with every effective value, components resolved. It is built once without data, so that what
+    can't be is refused before a folder is made."""
+    import torch
+
+    from ..model.configuration_posgen import PosGenConfig
+    from ..model.modeling_posgen import PosGenForCausalLM
+
+    fields = model_fields()
+    given = copy.deepcopy(known("model.", given, list(fields)))
+    for key, value in given.items():
+        if isinstance(value, str) and "float" in fields[key][0]:
+            given[key] = typed(f"model.{key}", value, float)
+    if given.get("max_position_embeddings") is None:
+        given["max_position_embeddings"] = task.max_tokens()
+    try:
+        config = PosGenConfig(**given, **vocabulary(task))
+    except Exception as error:  # strict's own errors have several lines, and a class of their own
+        raise ValueError(f"model: {' '.join(str(error).split())}") from None
+    with torch.device("meta"):
+        PosGenForCausalLM(config)
+    if "positions" in task.columns and config.position_sampler["name"] != "sequential":
+        raise ValueError("model.position_sampler must be sequential: this task says itself where its tokens stand")
+    return {key: getattr(config, key) for key in fields}
+
+
+def _refuse_short_table(model: dict, task, evaluation: EvaluationConfig) -> None:
+    """Before training, not after it."""
+    size, specs = model["max_position_embeddings"], _specs(model["position_encoding"])
+    if model["out_of_range"] != "error" or not any(spec["name"] == "learned" for spec in specs):
+        return
+    cells = [cell for split in ("train", *evaluation.splits) for cell in task.splits().get(split) or ()]
+    longest = max(cells, key=lambda cell: cell.length)
+    if longest.length + task.slots() > size:
+        raise ValueError(
+            f"the learned table has {size} rows (model.max_position_embeddings) and length {longest.length} needs "
+            f"{longest.length + task.slots()}: give it more rows, ask shorter lengths, or set model.out_of_range to "
+            "clamp or wrap"
+        )
+
+
+def vocabulary(task) -> dict:
+    """The config fields that a task decides."""
+    return {key: getattr(task, key) for key in ("vocab_size", "bos_token_id", "eos_token_id", "pad_token_id")}
+
+
+def _specs(spec) -> list[dict]:
+    return spec if isinstance(spec, list) else [spec]
+
+
+def component_name(model: dict, key: str) -> str:
+    """The names of a model's component, each once: "rope", or "rope+none" where layers differ."""
+    return "+".join(dict.fromkeys(spec["name"] for spec in _specs(model[key])))
+
+
+def arm_name(model: dict) -> str:
+    """A short name from what is special about a model."""
+    parts = [component_name(model, "position_encoding")]
+    for key, plain in (("position_sampler", "sequential"), ("logit_scale", "none"), ("mixer", "softmax")):
+        parts += [name for name in component_name(model, key).split("+") if name != plain]
+    return "-".join(parts)

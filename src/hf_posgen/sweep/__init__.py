@@ -1,0 +1,13 @@
+"""Sweeps: many runs, then one report."""
+
+from ..common.face import lazy_face
+
+__getattr__, __all__ = lazy_face(
+    __name__,
+    {
+        "sweep": "run",
+        "read_sweep": "run",
+        "presets": "run",
+        "points": "run",
+    },
+)

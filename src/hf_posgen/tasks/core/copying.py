@@ -1,0 +1,32 @@
+"""What can be copied without knowing a distance: the induction baselines."""
+
+import numpy as np
+
+from ...metrics.functional import score
+
+
+def induction_baselines(tokens_NT: np.ndarray, labels_NT: np.ndarray) -> dict[str, float]:
+    """Accuracy of "what followed the last n tokens when they last stood here", for n = 1, and for n = 2 with n = 1 where
+    two were never seen: over all pasted tokens, and (`_rest`) over those after the first of a paste, which it can find."""
+    one, two = induction(tokens_NT, 1), induction(tokens_NT, 2)
+    out = {}
+    for n, guess in ((1, one), (2, np.where(two >= 0, two, one))):
+        counts = {key: int(values.sum()) for key, values in score(guess, labels_NT, paste=True).items()}
+        out[f"induction_{n}gram"] = counts["tokens_correct"] / max(1, counts["tokens_scored"])
+        out[f"induction_{n}gram_rest"] = counts["rest_correct"] / max(1, counts["rest_scored"])
+    return out
+
+
+def induction(tokens_NT: np.ndarray, n: int) -> np.ndarray:
+    """(N, T): for each place the token after the latest earlier occurrence of the n tokens before it; -1 where none."""
+    N, T = tokens_NT.shape
+    size = int(tokens_NT.max()) + 1
+    context = np.broadcast_to(np.arange(N)[:, None], (N, T - n)).astype(np.int64)  # never found in another row
+    for back in range(n):
+        context = context * size + tokens_NT[:, back : T - n + back]
+    order = np.argsort(context.ravel(), kind="stable")
+    again = np.diff(context.ravel()[order], prepend=-1) == 0
+    following = tokens_NT[:, n:].ravel()
+    found = np.full(following.shape, -1, np.int64)
+    found[order[again]] = following[order[np.flatnonzero(again) - 1]]
+    return np.hstack([np.full((N, n), -1, np.int64), found.reshape(N, T - n)])

@@ -1,0 +1,1 @@
+"""Tasks as data sets: the builder, exported folders and their cards."""

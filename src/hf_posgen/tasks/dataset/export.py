@@ -1,0 +1,101 @@
+"""A task as a folder of Parquet files with a card: what the Hub serves, and what `load_dataset` opens anywhere."""
+
+import hashlib
+import shutil
+import tempfile
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from ...card.metadata import benchmark_file, repository
+from ..configs import CONFIGS
+from ..core.task import Task
+from ..registry import build_task, config_name, config_spec, generated
+from .builder import check_sizes
+from .card import Written, dataset_card, planned
+from .duplicates import count_duplicates
+from .tables import arrow_table, features, pieces
+
+SHARD_TOKENS = 20_000_000
+
+
+def export_task(
+    task: str | dict | Task,
+    folder: str | Path,
+    *,
+    configs: list[str] | None = None,
+    seed: int = 0,
+    count: int = 1000,
+    train_count: int | dict[str, int] = 10000,
+) -> Path:
+    """Write a folder that `load_dataset(folder, config)` opens: Parquet shards, README.md and eval.yaml.
+
+    task: a name, for some of its named configurations (None: all), or a spec, for that one. `count` sequences per cell of
+    the evaluation splits, `train_count` per cell of `train` (also by configuration). Files are called
+    <config>/<split>-0000i-of-0000n.parquet. The folder appears when everything is written; memory stays at one table of
+    rows, whatever the size.
+    Raises `ValueError` for an unknown task, configuration or parameter, `FileExistsError` for a folder that is not empty.
+    """
+    folder = Path(folder)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise FileExistsError(f"{folder} is not empty: export into a new folder")
+    chosen = _chosen(task, configs)
+    name = next(iter(chosen.values())).name
+    counts = {
+        config: train_count if isinstance(train_count, int) else train_count.get(config, 10000) for config in chosen
+    }
+    check_sizes(seed=seed, count=count, **{f"train_count of {config}": value for config, value in counts.items()})
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    beside = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
+    try:
+        written = {}
+        for config, one in chosen.items():
+            written[config] = planned(one, seed, count, counts[config])
+            for split in written[config].splits:
+                written[config].files += _write_split(one, written[config], split, beside / config)
+            written[config].duplicates = count_duplicates(one, seed, count, counts[config])
+        (beside / "README.md").write_text(dataset_card(name, written))
+        splits = {config: one.splits for config, one in written.items()}
+        (beside / "eval.yaml").write_text(benchmark_file(repository(name), splits))
+        beside.chmod(0o755)
+        if folder.exists():
+            folder.rmdir()
+        beside.rename(folder)
+    except BaseException:
+        shutil.rmtree(beside, ignore_errors=True)
+        raise
+    return folder
+
+
+def _chosen(task: str | dict | Task, configs: list[str] | None) -> dict[str, Task]:
+    """{configuration: task}."""
+    if not isinstance(task, str):
+        built = build_task(task)
+        generated(built.name)
+        if configs is not None:
+            raise ValueError("configurations belong to a task given by its name, not by a spec")
+        return {config_name(built): built}
+    generated(task)
+    return {config: build_task(config_spec(task, config)) for config in configs or CONFIGS[task]}
+
+
+def _write_split(task: Task, plan: Written, split: str, folder: Path) -> list[dict]:
+    """Write a split's shards; returns their files, rows, bytes and checksums."""
+    folder.mkdir(parents=True, exist_ok=True)
+    cells, count, schema = task.cells(split), plan.rows_per_cell(split), features(task).arrow_schema
+    shards = max(1, -(-count * sum(cell.length + task.slots() for cell in cells) // SHARD_TOKENS))
+    spans = [(cell, *piece) for cell in cells for piece in pieces(cell, 0, count)]
+    shards = min(shards, len(spans))
+    files = []
+    for shard in range(shards):
+        path = folder / f"{split}-{shard:05d}-of-{shards:05d}.parquet"
+        mine = spans[shard * len(spans) // shards : (shard + 1) * len(spans) // shards]
+        with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+            for cell, start, stop in mine:
+                writer.write_table(arrow_table(task, plan.seed, split, cell, start, stop))
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        rows = sum(stop - start for _, start, stop in mine)
+        name = f"{folder.name}/{path.name}"
+        files.append({"split": split, "file": name, "rows": rows, "bytes": path.stat().st_size, "sha256": digest})
+    return files

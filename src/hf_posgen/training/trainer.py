@@ -1,0 +1,165 @@
+"""The training loop."""
+
+import contextlib
+import math
+import signal
+from pathlib import Path
+
+import torch
+from accelerate import Accelerator
+from accelerate.utils import DistributedType, set_seed
+
+from ..evaluation.measuring import validate
+from ..metrics.functional import IGNORE
+from ..model.modeling_posgen import PosGenForCausalLM
+from ..run.build import RunConfig, run_hash
+from ..tasks import build_task, examples, train_cell
+from .checkpoints import Checkpoints
+from .log import Journal
+from .setup import Stopped, Terminated, build_model, learning_rate
+from .state import Progress
+
+EXPLODED = 20.0  # times the loss at the start, or of a uniform guess where that is larger
+
+
+def places_asked(labels_NT: torch.Tensor) -> int:
+    """How many of the last places of a batch hold every logit that is scored; at least 1."""
+    asked = (labels_NT[:, 1:] != IGNORE).any(0).nonzero()
+    return labels_NT.shape[1] - int(asked[0]) if len(asked) else 1
+
+
+class Trainer:
+    """One run in one process; the others of a launch do the same at the same time."""
+
+    def __init__(self, run: RunConfig, out: Path, accelerator: Accelerator, on_step=None, quiet=None, uploads=None):
+        self.run, self.train, self.out, self.accelerator = run, run.train, out, accelerator
+        self.on_step, self.quiet = on_step, quiet
+        self.task = build_task(run.task)
+        model = build_model(run)
+        fused = accelerator.device.type in ("cpu", "cuda")
+        optimizer = torch.optim.AdamW(model.parameters(), lr=0.0, weight_decay=self.train.weight_decay, fused=fused)
+        self.model, prepared = accelerator.prepare(model, optimizer)
+        # Accelerate's wrapper looks for installed packages in each step, and does nothing else without a loss scaler.
+        self.optimizer = prepared.optimizer
+        self.parameters = list(self.model.parameters())
+        self.forward = torch.compile(self.model) if self.train.compile else self.model
+        self.progress = Progress(run_hash(run), accelerator.num_processes)
+        self.checkpoints = Checkpoints(run, out, accelerator, self.progress, uploads)
+        self.signalled = self.terminated = False
+        set_seed(run.seed + 1000003 * accelerator.process_index)  # dropout and sampled positions differ by process
+
+    @property
+    def plain(self) -> PosGenForCausalLM:
+        return self.accelerator.unwrap_model(self.model)
+
+    def run_to_the_end(self) -> None:
+        self.checkpoints.resume()
+        previous = self._catch_sigterm()
+        self.journal = Journal(self.run, self.out, self.progress, self.accelerator, self.quiet)
+        try:
+            while not self.progress.finished:
+                loss = self.step()
+                self.journal.step(loss, learning_rate(self.train, self.progress.step - 1))
+                self._after_step()
+            self.checkpoints.publish_model()
+        finally:
+            self.journal.close()
+            if previous is not None:
+                signal.signal(signal.SIGTERM, previous)
+
+    def batches(self, step: int) -> list[tuple[torch.Tensor, ...]]:
+        """This process's micro-batches of one step, on the CPU: tokens, labels (N, T) and what the task's columns add."""
+        train, world, rank = self.train, self.accelerator.num_processes, self.accelerator.process_index
+        cell = train_cell(self.task, self.run.seed, step)
+        out = []
+        for micro in range(train.gradient_accumulation):
+            start = ((step * train.gradient_accumulation + micro) * world + rank) * train.batch_size
+            pair = examples(self.task, self.run.seed, "train", cell, start, start + train.batch_size)
+            out.append(tuple(torch.from_numpy(part) for part in pair))
+        return out
+
+    def step(self) -> torch.Tensor:
+        """One optimizer step; returns the loss, the mean over all scored tokens of all micro-batches and processes."""
+        if not self.model.training:
+            self.model.train()
+        device, progress = self.accelerator.device, self.progress
+        batches = self.batches(progress.step)
+        counts = [
+            sum(int((labels[:, 1:] != IGNORE).sum()) for _, labels, *_ in batches),
+            sum(tokens.numel() for tokens, *_ in batches),
+            int(self.signalled),  # one process may hear a signal a step before another: all stop at the same step
+        ]
+        scored, tokens, signalled = self._over_processes(torch.tensor(counts, device=device)).tolist()
+        self.terminated = signalled > 0
+        progress.step += 1
+        progress.tokens_seen += tokens
+        loss = torch.zeros((), device=device)
+        if scored == 0:
+            return loss
+        for group in self.optimizer.param_groups:
+            group["lr"] = learning_rate(self.train, progress.step - 1)
+        for i, batch in enumerate(batches):
+            last = i == len(batches) - 1
+            inputs = {name: part.to(device) for name, part in zip(self.task.columns, batch, strict=True)}
+            keep = places_asked(batch[1])
+            with contextlib.nullcontext() if last else self.accelerator.no_sync(self.model):
+                part = self.forward(**inputs, use_cache=False, num_items_in_batch=scored, logits_to_keep=keep).loss
+                self.accelerator.backward(part * self.accelerator.num_processes)  # DDP averages over processes
+            loss += part.detach()
+        loss = self._over_processes(loss)
+        sharded = self.accelerator.distributed_type == DistributedType.FSDP
+        clip = self.accelerator.clip_grad_norm_ if sharded else torch.nn.utils.clip_grad_norm_
+        norm = clip(self.parameters, self.train.clip or math.inf)
+        norm = norm.full_tensor() if hasattr(norm, "full_tensor") else norm  # sharded weights have a sharded norm
+        self._refuse_to_explode(*torch.stack([loss, norm]).tolist())
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        return loss
+
+    def _over_processes(self, part: torch.Tensor) -> torch.Tensor:
+        return self.accelerator.reduce(part, "sum") if self.accelerator.num_processes > 1 else part
+
+    def _refuse_to_explode(self, loss: float, norm: float) -> None:
+        """Before the optimizer sees the gradient, so that no state is saved with such weights."""
+        progress = self.progress
+        if progress.first_loss is None:
+            progress.first_loss = max(loss, math.log(self.task.vocab_size))
+        if math.isfinite(loss) and math.isfinite(norm) and loss <= EXPLODED * progress.first_loss:
+            return
+        what = (
+            f"the loss is {loss:.4g}" if not math.isfinite(loss) or math.isfinite(norm) else "the gradient is no number"
+        )
+        raise Stopped(f"{what} at step {progress.step}; {self.checkpoints.last_good()}")
+
+    def _after_step(self) -> None:
+        step, train, progress = self.progress.step, self.train, self.progress
+        if step == train.steps or (train.validate_every and step % train.validate_every == 0):
+            self._validate()
+        progress.finished |= step == train.steps
+        if progress.finished or self.terminated or (train.save_every and step % train.save_every == 0):
+            self.checkpoints.save_state(self.model)
+        if self.on_step:
+            self.on_step(step)
+        if self.terminated and not progress.finished:
+            raise Terminated(f"stopped by SIGTERM after step {step}; the state is saved: the same command goes on")
+
+    def _validate(self) -> None:
+        """Score the trained cells; remember the best, and decide on stopping early."""
+        progress, train = self.progress, self.train
+        summary = validate(self.plain, self.task, self.run, self.accelerator)
+        self.journal.validation(summary)
+        progress.validations_since_best += 1
+        score = math.exp(-summary["nll"]) if self.task.natural else summary["token_accuracy"]
+        if score > progress.best:
+            progress.best, progress.validations_since_best = score, 0
+            if train.select == "best":
+                self.checkpoints.save_best(self.model)
+        enough = train.stop_at is not None and summary["worst_token_accuracy"] >= train.stop_at
+        progress.finished = enough or (0 < train.patience <= progress.validations_since_best)
+
+    def _catch_sigterm(self):
+        """Finish the step, save, stop. Signals reach the main thread only."""
+        try:
+            return signal.signal(signal.SIGTERM, lambda *_: setattr(self, "signalled", True))
+        except ValueError:
+            return None

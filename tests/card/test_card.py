@@ -1,0 +1,434 @@
+"""The model card and the results metadata, from rows written by hand."""
+
+import ast
+import re
+import tomllib
+from dataclasses import replace
+from fnmatch import fnmatch
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+import yaml
+from huggingface_hub import EvalResult, ModelCard, ModelCardData, parse_eval_result_entries
+
+from hf_posgen.card.metadata import (
+    benchmark,
+    benchmark_file,
+    eval_files,
+    model_index,
+    named,
+    summarize,
+)
+from hf_posgen.card.model_card import card, component, render
+from hf_posgen.common.files import write_rows
+from hf_posgen.hub.merge_model_card import merge_card, merge_entries
+from hf_posgen.results.headlines import DEFINITIONS
+from hf_posgen.sweep.run import points, presets, read_sweep
+from hf_posgen.tasks import CONFIGS, build_task, config_spec, resolve_task
+
+ROOT = Path(__file__).parents[2]
+REPO = "lab/posgen-rope"
+FIXED, COPY = resolve_task("fixed_offset"), resolve_task(config_spec("delay_copy", "full_15_25"))
+MODEL = {
+    "hidden_size": 64,
+    "head_dim": 16,
+    "out_of_range": "error",
+    "position_encoding": {"name": "rope", "base": 10000.0},
+    "position_sampler": {"name": "sequential"},
+    "logit_scale": {"name": "none"},
+    "mixer": {"name": "softmax"},
+}
+TRAIN = {"steps": 100, "batch_size": 8, "gradient_accumulation": 2, "learning_rate": 0.001, "schedule": "constant"}
+TRAIN |= {"warmup_steps": 0, "weight_decay": 0.0, "clip": 1.0}
+
+
+def row(split, length, distance=3, value=0.9, low=0.8, high=0.95, **more):
+    scores = {"exact_match": value, "exact_match_low": low, "exact_match_high": high}
+    tokens = {"token_accuracy": value, "token_accuracy_low": low, "token_accuracy_high": high}
+    facts = {"seed": 3, "fit": True, "chance": 0.0625, "ceiling": 1.0, "baselines": {"bag_of_words": 0.2}, "count": 100}
+    facts |= {"parameters": 1234, "dtype": "float32", "tokens_seen": 99, "step": 100, "selected_on": "last step"}
+    facts |= {"train_length": 16, "train_distance": [3, 3], "arm": "rope", "encoding": "rope", "task": "fixed_offset"}
+    return {"split": split, "length": length, "distance": distance} | scores | tokens | facts | more
+
+
+def paste_row(split, distance, first=0.5, rest=0.9):
+    more = {
+        f"{name}_accuracy{end}": value
+        for name, value in (("first", first), ("rest", rest))
+        for end in ("", "_low", "_high")
+    }
+    return row(split, 256, distance, train_distance=[15, 25], **more)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    def make(rows=(), task=FIXED, model=MODEL, train=TRAIN):
+        run = {"arm": "rope", "seed": 3, "model": model, "task": task, "train": train, "evaluation": {}, "panel": ""}
+        (tmp_path / "run.yaml").write_text(yaml.safe_dump(run, sort_keys=False))
+        write_rows(tmp_path / "results.jsonl", list(rows))
+        return tmp_path
+
+    return make
+
+
+# From rows to summaries
+
+
+def test_the_interval_of_a_mean_comes_from_the_intervals_of_its_cells():
+    (one,) = summarize([row("test", 4), row("test", 5, value=0.7, low=0.6, high=0.8)])
+    score = one.scores["exact_match"]
+    assert score.mean == pytest.approx(0.8) and score.worst == 0.7
+    assert score.low == pytest.approx(0.8 - (0.1**2 + 0.1**2) ** 0.5 / 2)
+    assert score.high == pytest.approx(0.8 + (0.05**2 + 0.1**2) ** 0.5 / 2)
+    assert (one.cells, one.count, one.lengths, one.distances) == (2, 200, (4, 5), (3, 3))
+
+
+def test_one_cell_keeps_its_interval_and_a_cell_without_answers_enters_no_mean():
+    empty = {f"exact_match{end}": None for end in ("", "_low", "_high")}
+    (one,) = summarize([row("test", 4), row("test", 5) | empty])
+    assert one.scores["exact_match"].low == pytest.approx(0.8) and one.scores["exact_match"].high == pytest.approx(0.95)
+    assert one.cells == 2 and "exact_match" not in summarize([row("test", 5) | empty])[0].scores
+
+
+def test_first_and_rest_stand_apart_for_pastes_only():
+    assert list(summarize([paste_row("test", 20)])[0].scores) == [
+        "exact_match",
+        "token_accuracy",
+        "first_accuracy",
+        "rest_accuracy",
+    ]
+    assert list(summarize([row("test", 4)])[0].scores) == ["exact_match"]
+
+
+def test_splits_come_in_the_usual_order():
+    rows = [row(split, 4) for split in ("both", "longer", "test", "validation")]
+    assert [one.split for one in summarize(rows)] == ["validation", "test", "longer", "both"]
+
+
+# Both formats, one source
+
+
+def test_both_formats_say_the_same():
+    summaries = summarize([row("test", 4), row("longer", 32, value=0.25), row("longer", 48, value=0.5)])
+    results = model_index(summaries, FIXED, "lab")
+    texts = eval_files(summaries, FIXED, "lab")
+    entries = [parse_eval_result_entries(yaml.safe_load(text)) for text in texts.values()]
+    assert all(len(one) == 1 for one in entries), "several scores of one benchmark go in separate files"
+    told = {(entry.dataset_id, entry.task_id): entry.value for (entry,) in entries}
+    assert told == {
+        (result.dataset_type, f"{result.dataset_config}_{result.dataset_split}"): result.metric_value
+        for result in results
+    }
+    assert told["lab/posgen-fixed-offset", "last_k3_longer"] == 0.375
+    assert list(texts)[1] == ".eval_results/posgen-fixed-offset_last_k3_longer.yaml"
+    assert "date" not in "".join(texts.values()), "the same rows give the same file on any day"
+
+
+def test_a_named_configuration_is_recognised_and_others_get_a_digest():
+    assert benchmark(COPY, "lab") == ("lab/posgen-delay-copy", "full_15_25")
+    dataset, config = benchmark(FIXED | {"offset": 2})
+    assert dataset == "posgen-fixed-offset" and re.fullmatch(r"custom_[0-9a-f]{8}", config)
+    assert config != benchmark(FIXED | {"offset": 5})[1]
+
+
+@pytest.mark.parametrize("preset", presets())
+def test_every_task_that_a_preset_trains_on_is_a_published_configuration(preset):
+    """Its results then name a data set's configuration that exists, and a task of that data set's `eval.yaml`."""
+    for one in {str(run.task): run for run in points(read_sweep(preset))}.values():
+        task = resolve_task(one.task)
+        name, config = benchmark(task, "lab")
+        assert named(task) and config in CONFIGS[task["name"]], f"{preset}, {one.panel}: name it in tasks/configs.py"
+        splits = build_task(task).splits()
+        ids = {entry["id"] for entry in yaml.safe_load(benchmark_file(name, {config: list(splits)}))["tasks"]}
+        rows = [row(split, 4) for split, cells in splits.items() if cells and split != "train"]
+        entries = [yaml.safe_load(text)[0] for text in eval_files(summarize(rows), task, "lab").values()]
+        assert len(entries) == len(rows) and {entry["dataset"]["task_id"] for entry in entries} <= ids
+
+
+def test_no_two_configurations_are_the_same_task():
+    """A task's parameters lead to one name."""
+    for name in CONFIGS:
+        specs = [resolve_task(config_spec(name, config)) for config in CONFIGS[name]]
+        assert all(one not in specs[:i] for i, one in enumerate(specs))
+
+
+def test_a_task_without_a_name_refers_to_no_data_set(folder):
+    texts = render(folder([row("test", 4)], FIXED | {"offset": 2}), REPO)
+    data = ModelCard(texts["README.md"]).data
+    assert list(texts) == ["README.md"] and data.datasets is None
+    (result,) = data.eval_results
+    assert result.dataset_type == "posgen-fixed-offset", "the kind of task, and no repository of anybody's"
+    assert result.dataset_config.startswith("custom_")
+
+
+def test_an_unfit_run_says_so_in_both_formats():
+    summaries = summarize([row("test", 4, fit=False)])
+    assert model_index(summaries, FIXED)[0].metric_args["fit"] is False
+    assert all("did not fit" in text for text in eval_files(summaries, FIXED).values())
+
+
+def test_the_benchmark_file_lists_what_results_refer_to():
+    listed = yaml.safe_load(benchmark_file("posgen-fixed-offset", {"last_k3": ["train", "test", "longer"]}))
+    assert [(one["id"], one["config"], one["split"]) for one in listed["tasks"]] == [
+        ("last_k3_longer", "last_k3", "longer"),  # the headline first
+        ("last_k3_test", "last_k3", "test"),
+    ]
+    assert "Headline task: last_k3_longer" in listed["description"]
+
+
+# The card
+
+
+def tables(text: str) -> list[list[str]]:
+    return [block.splitlines() for block in re.findall(r"(?:^\|.*\n)+", text, re.M)]
+
+
+CASES = {
+    "fixed offset": ([row("test", 4), row("longer", 32)], FIXED, MODEL),
+    "pastes": (
+        [paste_row("test", 20), paste_row("farther", 40), row("test", 256, None) | paste_row("test", None)],
+        COPY,
+        MODEL,
+    ),
+    "many cells": ([row("longer", length) for length in range(17, 77)], FIXED, MODEL),
+    "unfit": ([row("test", 4, fit=False)], FIXED, MODEL),
+    "a cell without answers": ([row("test", 4), row("test", 5, None, None, None)], FIXED, MODEL),
+    "not evaluated": ([], FIXED, MODEL),
+    "per layer": (
+        [row("test", 4)],
+        FIXED,
+        MODEL | {"position_encoding": [{"name": "rope", "base": 1e4}, {"name": "alibi", "slopes": "paper"}] * 2},
+    ),
+    "somebody else's parts": (
+        [row("test", 4)],
+        {"name": "other_task", "bos": True},
+        MODEL | {"mixer": {"name": "new"}},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_card_is_whole(name, folder):
+    rows, task, model = CASES[name]
+    text = render(folder(rows, task, model), REPO)["README.md"]
+    for table in tables(text):
+        assert len({line.replace(r"\|", "").count("|") for line in table}) == 1, table
+    assert not re.search(r"\bNone\b|undefined|\{\{|\}\}|\n\n\n", text), "something is missing or badly filled in"
+    data = ModelCard(text).data.to_dict()
+    assert data["library_name"] == "transformers" and data["pipeline_tag"] == "text-generation"
+    assert data["license"] == "apache-2.0" and data["tags"][0] == "hf_posgen"
+    assert data.get("datasets") == ([f"lab/posgen-{task['name'].replace('_', '-')}"] if task in (FIXED, COPY) else None)
+    assert ("model-index" in data) == bool(rows)
+    for words in ("## Use", "## Training", "## Limits", "2607.18759", "2609.11913", "posgen train run.yaml"):
+        assert words in text
+    code = re.search(r"```python\n(.*?)```", text, re.S)[1]
+    assert len(code.splitlines()) == 3 and ast.parse(code) and REPO in code
+    assert code.count("trust_remote_code=True") == 2, "without it the tokenizer too asks whether to run the code"
+
+
+def test_the_numbers_on_the_card_are_the_rows(folder):
+    text = render(folder([row("test", 4), row("longer", 32, value=0.25, low=0.2, high=0.3)]), REPO)["README.md"]
+    assert "| longer | 32 | 3 | 0.250 [0.200, 0.300] | 0.250 | 0.062 | 1 | 100 |" in text
+    assert "| longer | 32 | 3 | 0.250 [0.200, 0.300] | 0.062 | bag of words 0.200 | 1.000 | 100 |" in text
+    assert "seed 3" in text and "acts on" in text and "| query, key |" in text and "2104.09864" in text
+    assert "Head size 16. Rotary encodings with heads below 32 alias" in text
+    assert "16 sequences" in re.sub(r"\s+", " ", text) and "No anchor token" in text
+
+
+def test_first_and_rest_are_on_the_card(folder):
+    text = render(folder([paste_row("test", 20), paste_row("farther", 40, first=0.25)], COPY), REPO)["README.md"]
+    assert "| first pasted token | worst | rest of the paste | worst |" in text
+    assert "0.250 [0.250, 0.250]" in text and "distances 15–25" in text
+    assert "| farther: first pasted token | 0.25 |" in text and "| farther: rest of the paste | 0.90 |" in text
+
+
+def test_the_headline_numbers_stand_on_the_card_with_what_they_mean(folder):
+    rows = [row("test", 16, low=0.95), row("longer", 17, low=0.93), row("longer", 32, low=0.91)]
+    rows += [row("longer", 48, value=0.5, low=0.4), row("longer", 64, value=0.9, low=0.95)]
+    text = render(folder(rows), REPO)["README.md"]
+    assert "| kept to length | 32 |" in text and "| longer: exact match | 0.80 |" in text and DEFINITIONS in text
+    pastes = [paste_row("test", d) for d in range(15, 26)] + [paste_row("farther", d, first=0.1) for d in range(26, 41)]
+    text = render(folder(pastes, COPY), REPO)["README.md"]
+    assert "| P: first pasted token | not valid: 14 distances were not asked |" in text
+    pastes += [paste_row("nearer", d, first=0.0) for d in range(1, 15)]
+    text = render(folder(pastes, COPY), REPO)["README.md"]
+    for said in (
+        "| sum, d 1 to 40: first pasted token | 7.00 |",
+        "| P: first pasted token | 0.27 |",
+        "| P: rest of the paste | not valid: accuracy has not reached its floor at distance 40 |",
+        "| P if it overshot by 5: first pasted token | 0.23 |",
+    ):
+        assert said in text
+    assert "| P of a 2-gram look-up" not in text, "these rows know none"
+    unfit = render(folder([row("test", 16, fit=False), row("longer", 17, fit=False)]), REPO)["README.md"]
+    assert "Headline" not in unfit, "what did not fit has none"
+
+
+def test_what_a_card_says_first(folder):
+    unfit = render(folder([row("test", 4, fit=False)]), REPO)["README.md"]
+    assert "**This run did not fit**" in unfit
+    fit = render(folder([row("test", 4)]), REPO)["README.md"]
+    assert "did not fit**" not in fit and "**Not evaluated**" not in fit
+    assert "**Not evaluated**" in render(folder(), REPO)["README.md"]
+    step = render(folder([row("test", 4)]), REPO, step=50)
+    assert "after 50 of at most 100 steps" in step["README.md"] and list(step) == ["README.md"]
+    assert 'revision="step-000050"' in step["README.md"]
+    several = render(folder([row("test", 4)]), REPO, steps=[10, 20])["README.md"]
+    assert '`revision="step-000010"` to `"step-000020"`' in several
+
+
+def test_many_cells_are_left_to_the_rows(folder):
+    assert "Every cell stands in `results.jsonl`" in render(folder(CASES["many cells"][0]), REPO)["README.md"]
+
+
+def test_card_writes_what_it_renders(folder):
+    run = folder([row("test", 4)])
+    (run / "figures").mkdir()
+    (run / "figures" / "curve.png").write_bytes(b"")
+    text = card(run)
+    assert (run / "README.md").read_text() == text and "![figures/curve.png](figures/curve.png)" in text
+    assert [path.name for path in (run / ".eval_results").iterdir()] == ["posgen-fixed-offset_last_k3_test.yaml"]
+    assert card(run) == text
+    with pytest.raises(ValueError, match=r"no such file: .*run.yaml"):
+        card(run / "figures")
+
+
+def test_every_registered_component_has_a_sentence():
+    from hf_posgen.model.encoding_registry import ENCODINGS
+
+    for name, cls in ENCODINGS.items():
+        found = component("position_encoding", {"name": name})
+        assert (
+            found["what"].endswith(".") and not re.search(r"(?<!\\)\|", found["what"]) and found["paper"] == cls.paper
+        )
+
+
+def test_the_template_is_shipped_and_model_cards_names_the_same_file():
+    shipped = files("hf_posgen.card").joinpath("model_card.md.jinja")
+    patterns = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]["hf_posgen"]
+    assert shipped.is_file() and any(fnmatch("card/model_card.md.jinja", pattern) for pattern in patterns)
+    link = ROOT / "model_cards" / "model_card.md.jinja"
+    assert link.is_symlink() and link.resolve() == ROOT / "src" / "hf_posgen" / "card" / "model_card.md.jinja"
+
+
+# Merging with what is there
+
+
+def theirs(**more) -> str:
+    result = EvalResult("text-generation", "other/set", "Other", "accuracy", 0.5, dataset_split="test")
+    same = EvalResult(
+        **{"task_type": "text-generation", "dataset_type": "lab/posgen-fixed-offset", "dataset_config": "last_k3"},
+        **{"dataset_name": "x", "dataset_split": "test", "metric_type": "exact_match", "metric_name": "exact match"},
+        metric_value=0.123,
+    )
+    data = ModelCardData(model_name="old", eval_results=[result, same], tags=["mine"], license="mit", **more)
+    return str(ModelCard.from_template(data, template_str="---\n{{ card_data }}\n---\n\nold text\n"))
+
+
+def found(text: str) -> dict:
+    return {
+        (one.dataset_type, one.dataset_split, one.metric_name): one.metric_value
+        for one in ModelCard(text).data.eval_results
+    }
+
+
+def test_results_merge_by_what_they_measure(folder):
+    ours = render(folder([row("test", 4), row("longer", 32, value=0.25)]), REPO)["README.md"]
+    merged = merge_card(ours, theirs(base_model="a/b"))
+    assert found(merged) == {
+        ("other/set", "test", None): 0.5,
+        ("lab/posgen-fixed-offset", "test", "exact match"): 0.9,
+        ("lab/posgen-fixed-offset", "longer", "exact match"): 0.25,
+    }
+    data = ModelCard(merged).data
+    assert data.tags[0] == "hf_posgen" and "mine" in data.tags and data.base_model == "a/b" and data.license == "mit"
+    assert data.model_name == "posgen-rope" and data.datasets == ["lab/posgen-fixed-offset"]
+    assert "old text" not in merged and "## Limits" in merged
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"task_type": "other-task"},
+        {"dataset_type": "other/set"},
+        {"dataset_config": "last_k7"},
+        {"dataset_split": "longer"},
+        {"dataset_revision": "v2"},
+        {"metric_type": "accuracy"},
+        {"metric_name": "theirs"},
+    ],
+    ids=str,
+)
+def test_what_makes_two_results_different(other, folder):
+    """Task, data set, configuration, split, revision and metric, each by itself."""
+    ours = render(folder([row("test", 4)]), REPO)["README.md"]
+    card = ModelCard(ours)
+    (result,) = card.data.eval_results
+    card.data.eval_results = [replace(result, **other, metric_value=0.5)]
+    assert sorted(one.metric_value for one in ModelCard(merge_card(ours, str(card))).data.eval_results) == [0.5, 0.9]
+    card.data.eval_results = [replace(result, dataset_name="renamed", metric_value=0.5)]
+    assert [one.metric_value for one in ModelCard(merge_card(ours, str(card))).data.eval_results] == [0.9]
+
+
+@pytest.mark.parametrize("rows", [[], [row("test", 4)]])
+def test_merging_again_changes_nothing(rows, folder):
+    run = folder(rows)
+    (run / "model.safetensors").write_bytes(b"weights")
+    ours = render(run, REPO)["README.md"]
+    assert merge_card(ours, ours) == ours
+    once = merge_card(ours, theirs())
+    assert merge_card(ours, once) == once
+
+
+def test_a_card_without_metadata_is_replaced_and_a_broken_one_refused(folder):
+    ours = render(folder([row("test", 4)]), REPO)["README.md"]
+    assert merge_card(ours, "# just text\n") == ours
+    for broken in ("---\na: [\n---\n", "---\nmodel-index: [{name: x}]\n---\n", "---\n- a\n---\n"):
+        with pytest.raises(ValueError, match="metadata of the README.md that is there already can't be read"):
+            merge_card(ours, broken)
+
+
+def test_what_we_wrote_of_other_weights_goes_and_what_others_wrote_stays(folder):
+    """Results, tags, data sets and metrics of ours; of the same weights they stay, whatever was evaluated this time."""
+    run = folder([row("test", 4), row("longer", 32)])
+    (run / "model.safetensors").write_bytes(b"old")
+    old = ModelCard(render(run, REPO)["README.md"])
+    old.data.eval_results.append(EvalResult("text-generation", "other/set", "Other", "accuracy", 0.5))
+    old.data.tags, old.data.datasets = [*old.data.tags, "mine"], [*old.data.datasets, "other/set"]
+    again = folder([row("test", 4, value=0.5)])
+    assert set(found(merge_card(render(again, REPO)["README.md"], str(old)))) == {
+        *(("lab/posgen-fixed-offset", split, "exact match") for split in ("test", "longer")),
+        ("other/set", None, None),
+    }
+    (run / "model.safetensors").write_bytes(b"new")
+    new = folder([paste_row("test", 20)], COPY, MODEL | {"position_encoding": {"name": "alibi", "slopes": "paper"}})
+    for text, ours in ((render(new, REPO)["README.md"], 4), (render(new, REPO, step=5)["README.md"], 0)):
+        merged = merge_card(text, str(old))
+        assert [one.dataset_type for one in ModelCard(merged).data.eval_results].count("lab/posgen-delay-copy") == ours
+        assert ("other/set", None, None) in found(merged) and len(ModelCard(merged).data.eval_results) == ours + 1
+        data = ModelCard(merged).data
+        assert "mine" in data.tags and "alibi" in data.tags and not {"rope", "fixed_offset"} & set(data.tags)
+        assert data.datasets == ["lab/posgen-delay-copy", "other/set"]
+        assert merge_card(text, merged) == merged
+
+
+def test_entries_merge_by_data_set_task_and_revision():
+    entry = lambda task, value: f"- dataset: {{id: a/b, task_id: {task}}}\n  value: {value}\n"  # noqa: E731
+    merged = parse_eval_result_entries(yaml.safe_load(merge_entries(entry("x", 1), entry("x", 0) + entry("y", 2), "w")))
+    assert [(one.task_id, one.value) for one in merged] == [("x", 1), ("y", 2)]
+
+
+def test_entries_of_other_weights_go_and_a_file_without_entries_with_them():
+    weights = [f"sha256:{digit * 12}" for digit in "01"]
+    ours = [eval_files(summarize([row("test", 4)]), FIXED, "lab", one) for one in weights]
+    (path,), (old,), (new,) = ours[0], ours[0].values(), ours[1].values()
+    theirs = "- dataset: {id: a/b, task_id: c}\n  value: 1\n"
+    assert path.endswith("last_k3_test.yaml") and weights[0] in old
+    assert merge_entries(None, old, weights[1]) is None and merge_entries(None, old, weights[0]) == old
+    assert merge_entries(new, old, weights[1]) == new
+    assert merge_entries(None, theirs, weights[1]) == theirs, "not ours: not even read"
+    (left,) = parse_eval_result_entries(yaml.safe_load(merge_entries(None, old + theirs, weights[1])))
+    assert left.dataset_id == "a/b"
+    with pytest.raises(ValueError, match="a file of .eval_results that is there already can't be read"):
+        merge_entries(None, f"[ weights {weights[0]}", weights[1])

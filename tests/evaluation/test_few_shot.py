@@ -1,0 +1,80 @@
+"""Solved sequences before the asked one."""
+
+import numpy as np
+import pytest
+
+from hf_posgen.evaluation.few_shot import FewShot
+from hf_posgen.tasks import Cell, build_task, examples
+
+STREAM = {"name": "delay_copy", "window": 48, "test_distances": [9, 12], "test_windows": [64]}
+SPECS = ["fixed_offset", {"name": "cued_delay", "answer": "cue"}, {"name": "unique_copy"}, STREAM, "induction"]
+
+
+def lines(task, tokens):
+    """Each line of a sequence, in the task's own form."""
+    ask, after = task.control("ASK"), task.control("NEXT")
+    out = [[]]
+    for token in tokens.tolist():
+        if token == after:
+            out.append([])
+        elif token != ask:
+            out[-1].append(token)
+    return out
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=str)
+def test_every_line_is_a_sequence_of_the_task_and_only_the_last_is_asked(spec):
+    inner = build_task(spec)
+    task = FewShot(task=inner, shots=3)
+    cell = (inner.splits()["longer"] or inner.splits()["farther"])[0]
+    tokens, labels = examples(task, 0, "longer", cell, 0, 6)
+    assert tokens.shape == labels.shape == (6, cell.length + task.slots())
+    for row, asked in zip(tokens, labels, strict=True):
+        *shown, last = lines(task, row)
+        assert len(shown) == 3
+        for line, one in zip(shown, task.shown(), strict=True):
+            assert len(line) == one.length + inner.slots()
+            assert all(line[place] == answer for place, answer in inner.oracle(line).items())
+        answers = inner.oracle(last)
+        scored = np.flatnonzero(asked != -100)
+        assert len(scored) and (asked[scored] == row[scored]).all()
+        start = len(row) - len(last)
+        assert scored[0] >= start, "nothing of the examples is scored"
+        assert {place: answer for place, answer in answers.items() if asked[start + place] != -100} == {
+            int(place) - start: int(asked[place]) for place in scored
+        }
+
+
+def test_what_a_prompt_looks_like():
+    task = FewShot(task=build_task({"name": "fixed_offset", "bos": True}), shots=2)
+    assert task.shown() == [Cell(4, 3), Cell(16, 3)], "from the first trained cell to the last"
+    tokens, labels = examples(task, 0, "test", Cell(5, 3), 0, 1)
+    words = [task.vocabulary[token] for token in tokens[0]]
+    assert [i for i, word in enumerate(words) if word == "[ASK]"] == [4, 23, 31]
+    assert [i for i, word in enumerate(words) if word == "[NEXT]"] == [6, 25] and "[BOS]" not in words
+    assert words[5] == words[0] and words[24] == words[7 + 12] and words[32] == words[26 + 1]
+    assert (labels[0, :-1] == -100).all() and labels[0, -1] == tokens[0, -1]
+
+
+def test_examples_are_the_same_whoever_asks_and_differ_between_sequences():
+    task = FewShot(task=build_task("fixed_offset"), shots=2)
+    tokens, _ = examples(task, 0, "test", Cell(8, 3), 0, 20)
+    again, _ = examples(FewShot(task=build_task("fixed_offset"), shots=2), 0, "test", Cell(8, 3), 10, 12)
+    assert (tokens[10:12] == again).all() and len(np.unique(tokens[:, :6], axis=0)) == 20
+
+
+def test_the_rest_is_the_tasks():
+    inner, cell = build_task(STREAM), Cell(48, 5)
+    task = FewShot(task=inner, shots=1)
+    assert (task.name, task.paste, task.splits()) == (inner.name, True, inner.splits())
+    assert (task.chance(cell), task.ceiling(cell)) == (inner.chance(cell), inner.ceiling(cell))
+    assert task.baselines(cell) == inner.baselines(cell) and task.trained_cells() == inner.trained_cells()
+
+
+def test_what_cannot_be_shown_is_refused():
+    with pytest.raises(ValueError, match="answers don't stand in the sequence"):
+        FewShot(task=build_task({"name": "fixed_offset", "query": "every"}), shots=1)
+    with pytest.raises(ValueError, match="solved examples have no positions: ask it by symbols"):
+        FewShot(task=build_task({"name": "unique_copy", "positions": "coupled"}), shots=1)
+    with pytest.raises(ValueError, match="shots is 0; it must be at least 1"):
+        FewShot(task=build_task("fixed_offset"), shots=0)

@@ -1,0 +1,74 @@
+"""Symbols as single tokens of somebody else's tokenizer."""
+
+import pytest
+
+from hf_posgen.evaluation.few_shot import FewShot
+from hf_posgen.evaluation.symbols import prefix_ids, task_ids, word_ids
+from hf_posgen.tasks import build_task, task_tokenizer
+from tests.helpers.tiny_models import TOKENIZERS
+
+TASK = build_task("fixed_offset")  # 16 symbols, [BOS], [PAD]
+
+
+@pytest.fixture(params=TOKENIZERS)
+def tokenizer(request):
+    return TOKENIZERS[request.param]()
+
+
+def test_words_are_distinct_tokens_that_a_text_of_them_is_split_into(tokenizer):
+    ids, _, how = task_ids("m", tokenizer, 0, TASK)
+    assert how == "words" and len(ids) == len(set(ids)) == TASK.vocab_size
+    assert ids == task_ids("m", tokenizer, 0, TASK)[0], "a function of tokenizer and task alone"
+    texts = [token.lstrip("Ġ▁") for token in tokenizer.convert_ids_to_tokens(ids)]
+    assert texts[:5] == ["a", "b", "c", "d", "e"], "letters first, in their order"
+    text = " ".join(texts)
+    assert ids in (tokenizer(before + text, add_special_tokens=False).input_ids for before in ("", " "))
+
+
+def test_after_the_letters_come_words_then_all_there_is(tokenizer):
+    words = [text.lstrip("Ġ▁") for text in tokenizer.convert_ids_to_tokens(word_ids(tokenizer, 40))]
+    assert words[26:29] == ["in", "he", "on"]
+    many = word_ids(tokenizer, 1000)
+    assert len(many) < 1000 and len(many) == len(set(many))
+    with pytest.raises(
+        ValueError, match=rf"m has only {len(many)} words of one token, and task 'fixed_offset' needs 502"
+    ):
+        task_ids("m", tokenizer, 0, build_task({"name": "fixed_offset", "symbols": 500}))
+
+
+def test_a_tokenizer_without_blanks_is_used_without():
+    from tokenizers import Tokenizer, models
+    from transformers import PreTrainedTokenizerFast
+
+    letters = {letter: i for i, letter in enumerate("abcdefghijklmnopqrstuvwxyz")}
+    characters = PreTrainedTokenizerFast(tokenizer_object=Tokenizer(models.BPE(letters, [])))
+    assert word_ids(characters, 3) == [0, 1, 2] and characters("abc").input_ids == [0, 1, 2]
+
+
+def test_the_tasks_own_names_come_first():
+    ids, prefix, how = task_ids("m", task_tokenizer(TASK), 0, TASK)
+    assert (ids, prefix, how) == (list(range(18)), (), "own")
+    reordered = task_tokenizer(build_task({"name": "fixed_offset", "symbols": 20}))
+    assert task_ids("m", reordered, 0, TASK)[0][-2:] == [20, 21], "by name, not by number"
+
+
+def test_without_a_tokenizer_only_a_vocabulary_of_the_same_size_will_do():
+    assert task_ids("m", None, 18, TASK) == (list(range(18)), (), "ids")
+    with pytest.raises(ValueError, match="m has no tokenizer, and its vocabulary of 50 tokens is not that of task"):
+        task_ids("m", None, 50, TASK)
+
+
+def test_what_a_text_begins_with():
+    byte_level, metaspace = TOKENIZERS["byte-level"](), TOKENIZERS["metaspace"]()
+    assert prefix_ids(byte_level) == (byte_level.bos_token_id,) and prefix_ids(metaspace) == ()
+    anchored = build_task({"name": "fixed_offset", "bos": True})
+    ids, prefix, _ = task_ids("m", byte_level, 0, anchored)
+    assert ids[anchored.bos_token_id] == byte_level.bos_token_id and prefix == (), "a text begins once"
+    ids, prefix, _ = task_ids("m", byte_level, 0, TASK)
+    assert byte_level.bos_token_id not in ids and prefix == (byte_level.bos_token_id,)
+
+
+def test_lines_end_with_a_newline_where_there_is_one(tokenizer):
+    task = FewShot(task=TASK, shots=2)
+    ids = task_ids("m", tokenizer, 0, task)[0]
+    assert tokenizer.convert_ids_to_tokens(ids)[-1] in ("Ċ", "<0x0A>", "\n") and len(set(ids)) == task.vocab_size
