@@ -8,8 +8,9 @@ import pytest
 import torch
 
 from hf_posgen.common.files import read_rows
-from hf_posgen.evaluation.cells import evaluate, fits, save_evaluation
+from hf_posgen.evaluation.cells import fits
 from hf_posgen.evaluation.measuring import measure_cells, predict, predict_freely, validate
+from hf_posgen.evaluation.runs import evaluate, save_evaluation
 from hf_posgen.run.build import build_run
 from hf_posgen.tasks import Cell, build_task, examples
 from hf_posgen.training.launch import build_model, train

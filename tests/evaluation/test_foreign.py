@@ -11,7 +11,7 @@ import torch
 from hf_posgen.cli.dispatch import main
 from hf_posgen.common.files import read_rows
 from hf_posgen.evaluation.any_model import Translated
-from hf_posgen.evaluation.foreign import asked_model, run_evaluation
+from hf_posgen.evaluation.foreign import open_target, run_evaluation
 from hf_posgen.evaluation.measuring import predict_freely, scores_of_cell
 from hf_posgen.hub.publish import push
 from hf_posgen.report.markdown import report
@@ -95,7 +95,7 @@ def test_past_its_limit_only_where_that_is_asked_for(trained):
 
 def test_a_table_cannot_be_asked_past_its_end(models):
     with pytest.raises(ValueError, match="can't be asked past its 64 tokens: only rotary models can"):
-        asked_model(str(models / "gpt2"), SHORT, past_limit=True)
+        open_target(str(models / "gpt2"), SHORT, past_limit=True)
     with pytest.raises(ValueError, match=r"validation L4 d3 \(\d+\), .* and \d+ more need more: choose another task"):
         run_evaluation(str(models / "gpt2"), task=SHORT, prompt="few-shot", shots=20)
 
@@ -112,7 +112,7 @@ def test_scores_are_those_of_the_text_read_by_hand(name, prompt, models, tmp_pat
     rows, said, _ = run_evaluation(str(models / name), **options)
     symbols = json.loads((tmp_path / "evaluation.json").read_text())["symbols"]
     assert "symbols: 'Ġa' 'Ġb'" in said
-    task, _ = asked_model(str(models / name), SMALL, prompt=prompt, shots=2)
+    task, _ = open_target(str(models / name), SMALL, prompt=prompt, shots=2)
     task = task.task
     for row in rows:
         tokens, labels = examples(task, 0, "longer", Cell(row["length"], 3), 0, 30)
@@ -149,16 +149,16 @@ def test_rows_of_all_kinds_stand_in_one_report(models, finished_run, tmp_path):
 def test_a_foreign_model_reads_its_own_paste(models):
     """What it would write after the prompt: as transformers' own greedy decoding within the task's symbols."""
     spec = {"name": "unique_copy", "layout": "tight", "symbols": 12, "min_count": 3, "max_count": 4, "test_counts": [5]}
-    asked, about = asked_model(str(models / "llama"), task=spec, prompt="few-shot", shots=2)
+    target, about = open_target(str(models / "llama"), task=spec, prompt="few-shot", shots=2)
     tokens, labels = (
-        torch.from_numpy(part) for part in examples(asked.task, 0, "test", asked.task.cells("test")[0], 0, 3)
+        torch.from_numpy(part) for part in examples(target.task, 0, "test", target.task.cells("test")[0], 0, 3)
     )
-    freely, ids = predict_freely(asked.model, tokens, labels), torch.tensor([i for i, _ in about["symbols"].values()])
+    freely, ids = predict_freely(target.model, tokens, labels), torch.tensor([i for i, _ in about["symbols"].values()])
     for row, wanted, found in zip(tokens, labels, freely, strict=True):
         places = (wanted != -100).nonzero().squeeze(1)
         assert places.tolist() == list(range(places[0], places[-1] + 1)), "one paste, at the end"
         prompt = torch.cat([torch.tensor(about["prefix"], dtype=torch.long), ids[row[: places[0]]]])[None]
-        written = asked.model.model.generate(
+        written = target.model.model.generate(
             prompt,
             attention_mask=torch.ones_like(prompt),
             max_new_tokens=len(places),

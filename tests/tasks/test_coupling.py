@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from hf_posgen.common.files import read_rows
-from hf_posgen.evaluation.cells import load_run
 from hf_posgen.evaluation.measuring import measure
+from hf_posgen.evaluation.runs import load_run
 from hf_posgen.run.build import build_run
 from hf_posgen.tasks import Cell, build_task, dataset_card, examples, export_task, load_task
 from hf_posgen.training.launch import train
@@ -115,12 +115,12 @@ def test_models_that_take_no_positions_are_not_asked(tmp_path):
     from transformers import LlamaConfig, LlamaForCausalLM
 
     from hf_posgen.evaluation.few_shot import FewShot
-    from hf_posgen.evaluation.foreign import asked_model
+    from hf_posgen.evaluation.foreign import open_target
 
     task = build_task({"name": "repeat_copy", **COUPLED})
     sizes = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 1}
     LlamaForCausalLM(LlamaConfig(vocab_size=task.vocab_size, **sizes)).save_pretrained(tmp_path / "llama")
     with pytest.raises(ValueError, match="says itself where its tokens stand, and .* can't be told"):
-        asked_model(str(tmp_path / "llama"), {"name": "repeat_copy", **COUPLED})
+        open_target(str(tmp_path / "llama"), {"name": "repeat_copy", **COUPLED})
     with pytest.raises(ValueError, match="solved examples have no positions"):
         FewShot(task=task)

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from hf_posgen.common.files import read_rows
-from hf_posgen.evaluation.cells import load_run, save_evaluation
+from hf_posgen.evaluation.runs import load_run, save_evaluation
 from hf_posgen.metrics.functional import nats_by_position
 from hf_posgen.report.markdown import report, summary_tables
 from hf_posgen.run.build import build_run

@@ -5,8 +5,8 @@ from ..common.face import lazy_face
 __getattr__, __all__ = lazy_face(
     __name__,
     {
-        "evaluate": "cells",
-        "save_evaluation": "cells",
+        "evaluate": "runs",
+        "save_evaluation": "runs",
         "run_evaluation": "foreign",
     },
 )

@@ -16,11 +16,12 @@ from ..run.schema import choose
 from ..tasks import TokenTask, build_task, resolve_task
 from ..tasks.registry import OWN
 from .any_model import AnyModel, Translated, find_file, open_model, table_rows
-from .cells import Asked, ask, asked_run, keep_rows, run_facts, task_facts
+from .cells import EvaluationTarget, evaluate_target
 from .few_shot import FewShot
+from .runs import keep_rows, open_run, run_facts, task_facts
 from .symbols import task_ids
 
-__all__ = ["asked_model", "run_evaluation"]
+__all__ = ["open_target", "run_evaluation"]
 
 PROMPTS = ("symbols", "few-shot")
 THEIR_MAKERS = (
@@ -49,7 +50,8 @@ def run_evaluation(
     panel: str | None = None,
     **options,
 ) -> tuple[list[dict], str, Path | None]:
-    """(rows, what was asked in a line or two, where the rows are): `ask` of any model, `options` as for `asked_model`.
+    """(rows, what was evaluated in a line or two, where the rows are): `evaluate_target` of any model, `options` as for
+    `open_target`.
 
     The rows go to out/results.jsonl, with out/evaluation.json beside them (which token each symbol is); without `out` into
     a run's own folder where its own task was asked, else nowhere. Cells that a folder already holds of the same question
@@ -57,18 +59,18 @@ def run_evaluation(
     own = Path(name)
     if out is not None and (Path(out) / "run.yaml").is_file() and Path(out).resolve() != own.resolve():
         raise ValueError(f"{out} is a run folder, whose rows are its own: choose another folder for those of {name}")
-    asked, about = asked_model(name, **options)
+    target, about = open_target(name, **options)
     if out is not None and Path(out).resolve() != own.resolve():
         _refuse_another_question(Path(out), about)
-    asked.facts |= {key: value for key, value in (("arm", arm), ("panel", panel)) if value is not None}
-    rows = ask(asked, count=count, splits=splits, lengths=lengths, free_running=free_running)
+    target.facts |= {key: value for key, value in (("arm", arm), ("panel", panel)) if value is not None}
+    rows = evaluate_target(target, count=count, splits=splits, lengths=lengths, free_running=free_running)
     if out is not None:
         write_text(Path(out) / "evaluation.json", json.dumps(about, indent=1) + "\n")
     elif (own / "run.yaml").is_file() and options.get("task") is None:
         out = own
     if out is not None:
         keep_rows(Path(out) / "results.jsonl", rows)
-    return rows, _said(asked, about), None if out is None else Path(out) / "results.jsonl"
+    return rows, _said(target, about), None if out is None else Path(out) / "results.jsonl"
 
 
 def _refuse_another_question(out: Path, about: dict) -> None:
@@ -82,18 +84,18 @@ def _refuse_another_question(out: Path, about: dict) -> None:
         raise ValueError(f"{out} holds rows of another question ({', '.join(differ)} differ): choose another folder")
 
 
-def _said(asked: Asked, about: dict) -> str:
-    facts = asked.facts
+def _said(target: EvaluationTarget, about: dict) -> str:
+    facts = target.facts
     holds = "any number of" if about.get("limit") is None else f"{about['limit']:,}"
     at = f" at {facts['revision'][:7]}" if facts["revision"] else ""
     model = f"{facts['encoding']}, {facts['parameters']:,} parameters, {facts['dtype']}"
-    lines = [f"{asked.name}{at}: {model}, made for {holds} tokens"]
+    lines = [f"{target.name}{at}: {model}, made for {holds} tokens"]
     if about.get("symbols_are") == "words":
         lines.append("symbols: " + " ".join(repr(text) for _, text in about["symbols"].values()))
     return "\n".join(lines)
 
 
-def asked_model(
+def open_target(
     name: str,
     task: dict | str | None = None,
     *,
@@ -105,7 +107,7 @@ def asked_model(
     trust_remote_code: bool = False,
     past_limit: bool = False,
     device: torch.device | None = None,
-) -> tuple[Asked, dict]:
+) -> tuple[EvaluationTarget, dict]:
     """(what is asked of a model, what to write down about it).
 
     task: a spec; None for a run of ours, which has its own (a spec then refines it). prompt: "symbols", a sequence as
@@ -144,27 +146,29 @@ def _run_file(name: str, revision: str | None) -> Path | None:
         return None
 
 
-def _ours(name: str, file: Path, task, batch_tokens, revision, trust_remote_code, device) -> tuple[Asked, dict]:
+def _ours(
+    name: str, file: Path, task, batch_tokens, revision, trust_remote_code, device
+) -> tuple[EvaluationTarget, dict]:
     tree = read_yaml(file)
     run = build_run(tree if task is None else merge(tree, {"task": task}))
     if task is not None and _symbols(run.task) != _symbols(tree["task"]):
         raise ValueError(f"{name} was trained on other symbols than task {run.task['name']!r} has")
     if Path(name).is_dir():
-        asked = asked_run(name, device)
-        asked.task = build_task(run.task)
-        asked.facts |= task_facts(asked.task)
+        target = open_run(name, device)
+        target.task = build_task(run.task)
+        target.facts |= task_facts(target.task)
     else:
-        asked = _pushed(name, run, file, revision, trust_remote_code, device)
+        target = _pushed(name, run, file, revision, trust_remote_code, device)
     if batch_tokens is not None:
-        asked.options = replace(asked.options, batch_tokens=batch_tokens)
+        target.options = replace(target.options, batch_tokens=batch_tokens)
     about = {
         "model": name,
-        "revision": asked.facts["revision"],
+        "revision": target.facts["revision"],
         "task": run.task,
         "prompt": "symbols",
         "seed": run.seed,
     }
-    return asked, about | {"limit": asked.limit, "symbols_are": "own"}
+    return target, about | {"limit": target.limit, "symbols_are": "own"}
 
 
 def _symbols(spec: dict):
@@ -172,16 +176,18 @@ def _symbols(spec: dict):
     return task.tokenizer if task.natural else tuple(task.vocabulary)
 
 
-def _pushed(name: str, run: RunConfig, file: Path, revision, trust_remote_code, device) -> Asked:
+def _pushed(name: str, run: RunConfig, file: Path, revision, trust_remote_code, device) -> EvaluationTarget:
     with contextlib.suppress(EntryNotFoundError):  # a checkpoint's branch has none
         find_file(name, "train.jsonl", revision)  # lies beside run.yaml then
     found = open_model(name, revision=revision, trust_remote_code=trust_remote_code, device=device)
     task = build_task(run.task)
     facts = run_facts(run, task, found.model, file.parent) | {"run": name, "revision": found.revision}
-    return Asked(name, found.model, task, facts, run.seed, run.evaluation, table_rows(found.config))
+    return EvaluationTarget(name, found.model, task, facts, run.seed, run.evaluation, table_rows(found.config))
 
 
-def _theirs(found: AnyModel, task, prompt: str, seed: int, batch_tokens, past_limit: bool) -> tuple[Asked, dict]:
+def _theirs(
+    found: AnyModel, task, prompt: str, seed: int, batch_tokens, past_limit: bool
+) -> tuple[EvaluationTarget, dict]:
     size = found.model.get_input_embeddings().num_embeddings
     if "positions" in task.columns and found.config.model_type != "posgen":
         raise ValueError(f"task {task.name!r} says itself where its tokens stand, and {found.name} can't be told")
@@ -204,7 +210,7 @@ def _theirs(found: AnyModel, task, prompt: str, seed: int, batch_tokens, past_li
     further = ", or ask for more than it was made for with --past-limit" if found.goes_past else ""
     model = Translated(found.model, ids, prefix).to(found.model.device)
     limit = None if past_limit else found.limit
-    return Asked(found.name, model, task, facts, seed, options, limit, len(prefix), further), about
+    return EvaluationTarget(found.name, model, task, facts, seed, options, limit, len(prefix), further), about
 
 
 def _facts(found: AnyModel, task, seed: int, shots: int) -> dict:

@@ -9,7 +9,8 @@ from pathlib import Path
 import pandas as pd
 
 from ..common.files import read_rows, write_rows
-from ..evaluation.cells import ask, asked_run, task_facts
+from ..evaluation.cells import evaluate_target
+from ..evaluation.runs import open_run, task_facts
 from ..sweep.run import sweep
 from ..tasks import build_task, resolve_task
 from .verdicts import Verdict
@@ -40,14 +41,15 @@ def trained(tree: dict, out: Path, workers: int | None, quiet: bool | None) -> l
     return rows
 
 
-def ask_again(folder: Path, name: str, changes: dict, *, fresh: int = 0, **options) -> list[dict]:
-    """Rows of a finished run for its task with some changes, kept in the folder's `name`.jsonl. options: those of `ask`."""
+def evaluate_again(folder: Path, name: str, changes: dict, *, fresh: int = 0, **options) -> list[dict]:
+    """Rows of a finished run for its task with some changes, kept in the folder's `name`.jsonl. options: those of
+    `evaluate_target`."""
     file = folder / f"{name}.jsonl"
     if not file.is_file():
-        asked = asked_run(folder)
-        task = build_task(resolve_task(asked.task) | changes)
-        facts = asked.facts | task_facts(task)
-        write_rows(file, ask(replace(asked, task=task, facts=facts, seed=asked.seed + fresh), **options))
+        target = open_run(folder)
+        task = build_task(resolve_task(target.task) | changes)
+        facts = target.facts | task_facts(task)
+        write_rows(file, evaluate_target(replace(target, task=task, facts=facts, seed=target.seed + fresh), **options))
     return read_rows(file)
 
 

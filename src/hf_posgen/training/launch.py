@@ -11,7 +11,7 @@ from pathlib import Path
 from accelerate import Accelerator
 from accelerate.state import AcceleratorState
 
-from ..evaluation.cells import save_evaluation
+from ..evaluation.runs import save_evaluation
 from ..run.build import RunConfig
 from ..run.imports import import_modules
 from .log import tracker_names

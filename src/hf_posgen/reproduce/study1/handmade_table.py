@@ -47,7 +47,7 @@ def learned_table_that_extrapolates(offset: int = 3, lengths=(16, 17, 48, 128, 5
 
 @torch.no_grad()
 def accuracy_by_length(lengths=(16, 17, 48, 128, 512, 1024), count: int = 200, seed: int = 0) -> dict[int, float]:
-    from ...evaluation.cells import measure
+    from ...evaluation.measuring import measure
     from ...tasks import Cell
 
     net, task = learned_table_that_extrapolates(lengths=lengths)

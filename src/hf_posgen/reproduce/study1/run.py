@@ -15,7 +15,7 @@ from ...analysis import ANALYSES, analyze
 from ...common.files import write_text
 from ...run.build import read_yaml
 from ...sweep.run import read_sweep
-from ..steps import ask_again, cell, markdown, part_of, trained
+from ..steps import cell, evaluate_again, markdown, part_of, trained
 from ..verdicts import Run, Verdict, collect, of, summary
 from .claims import judge
 
@@ -59,7 +59,7 @@ def asked_at_the_end(rows: list[dict], out: Path) -> list[dict]:
     for run, mine in itertools.groupby(rows, lambda row: row["run"]):
         mine = list(mine)
         if read_yaml(out / run / "run.yaml")["task"].get("query") == "every":
-            last = ask_again(out / run, "last", {"query": "last"})
+            last = evaluate_again(out / run, "last", {"query": "last"})
             mine = [row | {key: mine[0][key] for key in ("panel", "arm", "fit")} for row in last]
         found += mine
     return found

@@ -3,8 +3,8 @@
 from dataclasses import replace
 from pathlib import Path
 
-from ...evaluation.cells import asked_run
-from ..steps import ask_again
+from ...evaluation.runs import open_run
+from ..steps import evaluate_again
 from ..verdicts import of
 from .streams import TOKENS, StreamRun
 
@@ -20,10 +20,10 @@ def other_kind(rows: list[dict], out: Path) -> list[dict]:
     """For the runs trained on both kinds and asked for full copies: the rows of selective ones, from the same weights."""
     found = []
     for run in dict.fromkeys(row["run"] for row in rows if row["panel"] == "mixed"):
-        task = asked_run(out / run).task
+        task = open_run(out / run).task
         own = range(task.s_min, task.s_max + 1)
         new = [d for d in range(max(task.test_distances) + 1) if d not in own]
-        found += ask_again(out / run, "selective", {"asked": "S", "test_distances": new})
+        found += evaluate_again(out / run, "selective", {"asked": "S", "test_distances": new})
     return found
 
 
@@ -34,7 +34,7 @@ def best_again(fitted: list[StreamRun]) -> dict:
     best = max(fitted, key=lambda run: run.far(TOKENS).total)
     out = {"best": f"seed {best.seed}: {best.far(TOKENS).total:.2f}", "best, fresh": ""}
     if best.folder and best.folder.is_dir():
-        again = replace(best, rows=ask_again(best.folder, "fresh", {}, fresh=FRESH))
+        again = replace(best, rows=evaluate_again(best.folder, "fresh", {}, fresh=FRESH))
         out["best, fresh"] = f"{again.far(TOKENS).total:.2f}"
     return out
 
@@ -43,7 +43,7 @@ def free_running(fitted: list[StreamRun]) -> list[float]:
     """Per run: token accuracy summed over all delays asked, where the model reads its own pasted tokens."""
     asked = [run for run in fitted if run.folder and run.folder.is_dir()]
     again = [
-        replace(run, rows=ask_again(run.folder, "free_running", {}, count=FREE_COUNT, free_running=True))
+        replace(run, rows=evaluate_again(run.folder, "free_running", {}, count=FREE_COUNT, free_running=True))
         for run in asked
     ]
     return [run.far("free_running_accuracy").total for run in again]
@@ -54,10 +54,10 @@ def grid_rows(runs: list[StreamRun]) -> list[dict]:
     found = []
     for arm in dict.fromkeys(run.arm for run in runs):
         for run in of(runs, "a full", arm)[:GRID_SEEDS]:
-            task, (low, high) = asked_run(run.folder).task, run.trained
+            task, (low, high) = open_run(run.folder).task, run.trained
             near = {0, low // 2, low - 1} if low else set()
             new = sorted(d for d in task.test_distances if d in near or d - high in STEPS)
             changes = {"test_distances": new, "test_windows": [int(times * task.window) for times in WINDOWS]}
             splits = ("test", "farther", "nearer", "longer", "both")
-            found += ask_again(run.folder, "grid", changes, splits=splits, count=GRID_COUNT)
+            found += evaluate_again(run.folder, "grid", changes, splits=splits, count=GRID_COUNT)
     return found
