@@ -17,9 +17,9 @@ from hf_posgen.hub.publish import push
 from hf_posgen.report.markdown import report
 from hf_posgen.tasks import Cell, build_task, examples, task_tokenizer, train_cell
 from tests.helpers import tiny_models as tiny
+from tests.helpers.hub_helpers import python
 from tests.helpers.standin_hub import WRITE, hub_fixture  # noqa: F401
 from tests.helpers.training_helpers import small_run
-from tests.hub.test_hub import python
 
 SHORT = {"name": "fixed_offset", "test_lengths": [17, 32]}
 SMALL = {"name": "fixed_offset", "min_length": 4, "max_length": 6, "test_lengths": [8, 12]}

@@ -12,7 +12,7 @@ from huggingface_hub.errors import (
 )
 from huggingface_hub.utils import get_session
 
-from tests.helpers.standin_hub import READ, WRITE, hub_fixture  # noqa: F401
+from tests.helpers.standin_hub import READ, WRITE
 
 
 @pytest.fixture
