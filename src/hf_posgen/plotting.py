@@ -30,10 +30,10 @@ REFERENCES = {
     "chance": ("#555555", (0, (4, 3))),
     "ceiling": ("#555555", (0, (7, 2, 1, 2))),
     "bag of words": ("#8c6d1f", (0, (1, 1.5))),
-    "1-gram look-up": ("#8c6d1f", (0, (6, 2))),
-    "2-gram look-up": ("#8c6d1f", (0, (3, 1.2, 1, 1.2))),
-    "1-gram look-up, rest": ("#8c6d1f", (0, (6, 2))),
-    "2-gram look-up, rest": ("#8c6d1f", (0, (3, 1.2, 1, 1.2))),
+    "1-gram baseline": ("#8c6d1f", (0, (6, 2))),
+    "2-gram baseline": ("#8c6d1f", (0, (3, 1.2, 1, 1.2))),
+    "1-gram baseline, rest": ("#8c6d1f", (0, (6, 2))),
+    "2-gram baseline, rest": ("#8c6d1f", (0, (3, 1.2, 1, 1.2))),
     "token frequencies": ("#8c6d1f", (0, (1, 1.5))),
 }
 

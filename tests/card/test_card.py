@@ -216,7 +216,7 @@ def test_the_headline_numbers_stand_on_the_card_with_what_they_mean(folder):
         "| P if it overshot by 5: first pasted token | 0.23 |",
     ):
         assert said in text
-    assert "| P of a 2-gram look-up" not in text, "these rows know none"
+    assert "| P of a 2-gram baseline" not in text, "these rows know none"
     unfit = render(folder([row("test", 16, fit=False), row("longer", 17, fit=False)]), REPO)["README.md"]
     assert "Headline" not in unfit, "what did not fit has none"
 

@@ -112,10 +112,10 @@ def study2(
                         | {
                             "chance": 1 / 32,
                             "baselines": {
-                                "induction_1gram": 0.5,
-                                "induction_2gram": 0.74,
-                                "induction_1gram_rest": 0.65,
-                                "induction_2gram_rest": 0.95,
+                                "ngram_1": 0.5,
+                                "ngram_2": 0.74,
+                                "ngram_1_rest": 0.65,
+                                "ngram_2_rest": 0.95,
                             },
                             "fit": not bad,
                         }

@@ -214,7 +214,7 @@ def test_extrapolation_summary_names_holes_and_refuses_nonsense():
 
 
 def test_the_module_and_the_report_give_the_same_numbers():
-    """Each sequence asks several times, and chance, ceiling and the look-up change with the distance."""
+    """Each sequence asks several times, and chance, ceiling and the n-gram baseline change with the distance."""
     rng = np.random.default_rng(5)
     beside = {d: (0.02 + 0.001 * d, 1.0 - 0.01 * d, 0.9 / (1 + d)) for d in range(1, 25)}
     rows, inputs = [], {"predictions": [], "references": [], "length": [], "distance": []}
@@ -222,19 +222,16 @@ def test_the_module_and_the_report_give_the_same_numbers():
     cells += [("longer", length, d) for length in (96, 128) for d in range(4, 9)]
     for split, length, d in cells:
         asked = rng.integers(0, 6, size=80)
-        chance, ceiling, look_up = beside[d]
+        chance, ceiling, ngram = beside[d]
         right = rng.binomial(asked, 0.97 if d < 12 and length < 128 else chance)
         row = {"run": "a", "arm": "a", "encoding": "none", "seed": 0, "fit": True, "task": "delay_copy", "split": split}
         row |= {"length": length, "distance": d, "train_length": 64, "train_distance": [4, 8], "chance": chance}
-        rows.append(
-            row | {"ceiling": ceiling, "baselines": {"induction_2gram": look_up}} | share("exact_match", right, asked)
-        )
+        rows.append(row | {"ceiling": ceiling, "baselines": {"ngram_2": ngram}} | share("exact_match", right, asked))
         for key, values in zip(inputs, (right, asked, [length] * 80, [d] * 80), strict=True):
             inputs[key] += [int(value) for value in values]
     run = frame(rows)
     options = {
-        name: {d: values[i] for d, values in beside.items()}
-        for i, name in enumerate(("chance", "ceiling", "induction"))
+        name: {d: values[i] for d, values in beside.items()} for i, name in enumerate(("chance", "ceiling", "ngram"))
     }
     found = load("posgen_extrapolation").compute(
         **inputs, train_length=(64, 64), train_distance=(4, 8), cells=[cell[1:] for cell in cells], **options
@@ -245,8 +242,8 @@ def test_the_module_and_the_report_give_the_same_numbers():
         == (96, 11)
     )
     numbers = far(run, "exact_match")
-    names = ("sum_over_distances", "P", "P_overshoot", "P_induction", "W")
-    of_the_report = (numbers.total, numbers.ratio, numbers.overshoot, numbers.induction, numbers.won)
+    names = ("sum_over_distances", "P", "P_overshoot", "P_ngram", "W")
+    of_the_report = (numbers.total, numbers.ratio, numbers.overshoot, numbers.ngram, numbers.won)
     assert [found[name] for name in names] == pytest.approx(of_the_report) and found[
         "P_invalid"
     ] == numbers.invalid == ""

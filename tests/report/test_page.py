@@ -115,7 +115,7 @@ def test_it_renders_and_a_filter_changes_the_plot(text, tmp_path):
     assert (
         "an anchor token" in found["second"]["facts"] and found["second"]["title"] == "First pasted token by distance"
     )
-    assert found["rest"]["title"] == "Rest of the paste by distance" and "2-gram look-up" in found["rest"]["key"]
+    assert found["rest"]["title"] == "Rest of the paste by distance" and "2-gram baseline" in found["rest"]["key"]
     assert found["along"] == "Rest of the paste by length" and "No cell" in found["none"]
 
 

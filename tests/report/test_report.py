@@ -280,15 +280,15 @@ def test_references_are_drawn_where_they_apply():
     table = frame([row | {"ceiling": 0.9} for row in study2(1)])
     assert set(references(table, "distance", "first_accuracy")) == {"chance", "ceiling"}
     rest, all_ = (references(table, "distance", f"{part}_accuracy") for part in ("rest", "token"))
-    assert set(rest) == {"chance", "ceiling", "1-gram look-up, rest", "2-gram look-up, rest"}, "over the same tokens"
-    assert set(all_) == {"chance", "ceiling", "1-gram look-up", "2-gram look-up"}
-    assert rest["2-gram look-up, rest"].mean() == pytest.approx(0.95) and all_[
-        "2-gram look-up"
+    assert set(rest) == {"chance", "ceiling", "1-gram baseline, rest", "2-gram baseline, rest"}, "over the same tokens"
+    assert set(all_) == {"chance", "ceiling", "1-gram baseline", "2-gram baseline"}
+    assert rest["2-gram baseline, rest"].mean() == pytest.approx(0.95) and all_[
+        "2-gram baseline"
     ].mean() == pytest.approx(0.74)
     assert set(references(table, "distance", "exact_match")) == {"chance", "ceiling"}, "of whole pastes none is known"
     assert set(references(frame(study1(1)), "length", "exact_match")) == {"chance", "bag of words"}
-    recall = frame([row | {"baselines": {"induction_1gram": 1.0}} for row in study1(1)])
-    assert set(references(recall, "length", "exact_match")) == {"chance", "1-gram look-up"}
+    recall = frame([row | {"baselines": {"ngram_1": 1.0}} for row in study1(1)])
+    assert set(references(recall, "length", "exact_match")) == {"chance", "1-gram baseline"}
 
 
 def test_kept_to_and_far_numbers_of_a_run():
@@ -299,8 +299,8 @@ def test_kept_to_and_far_numbers_of_a_run():
     table = frame(study2(1))
     numbers = far(table[table["arm"] == "rope"], "first_accuracy")
     assert numbers.invalid == "" and numbers.total == pytest.approx(6, abs=1) and 0 < numbers.ratio < 0.3
-    assert numbers.induction is None
-    rest, all_ = (far(table[table["arm"] == "rope"], f"{part}_accuracy").induction for part in ("rest", "token"))
+    assert numbers.ngram is None
+    rest, all_ = (far(table[table["arm"] == "rope"], f"{part}_accuracy").ngram for part in ("rest", "token"))
     assert [rest, all_] == pytest.approx([24 / 8] * 2), "of a flat curve: 24 distances beyond over 8 within"
     assert far(frame(study1(1)), "exact_match") is None
 
@@ -321,11 +321,11 @@ def test_headline_and_far_tables():
     assert "not valid: distance 32 was not asked" in far_table(frame(unanswered))[1][0][4]
 
 
-def test_a_look_up_is_no_null_for_the_token_that_it_cannot_begin():
+def test_an_ngram_baseline_is_no_null_for_the_token_that_it_cannot_begin():
     head, lines = far_table(frame(study2(1)))
     shown = {line[1]: dict(zip(head, line, strict=True)) for line in lines}
-    assert shown["first pasted token"]["P of a 2-gram look-up"] == "-"
-    assert float(shown["rest of the paste"]["P of a 2-gram look-up"]) > 0
+    assert shown["first pasted token"]["P of a 2-gram baseline"] == "-"
+    assert float(shown["rest of the paste"]["P of a 2-gram baseline"]) > 0
     assert "sum, d 1 to 32" in head and shown["rest of the paste"]["best sum"]
 
 

@@ -21,7 +21,7 @@ def made(panel, arm, reach, *, seeds=8, fit=True, kind="full", trained=(4, 8), a
             row |= {"run": f"{panel}-{arm}-{seed}", "task": "delay_copy", "parameters": parameters, "length": 64}
             row |= {"split": "test" if inside else "farther", "distance": d, "train_distance": list(trained)}
             row |= {"exact_match": value, "first_accuracy": value, "rest_accuracy": value, "token_accuracy": value}
-            row |= {"chance": 1 / 32, "ceiling": 1.0, "baselines": {"induction_2gram": 0.5}, "train_length": 64}
+            row |= {"chance": 1 / 32, "ceiling": 1.0, "baselines": {"ngram_2": 0.5}, "train_length": 64}
             rows.append(row)
     return streams(rows, {}, panel.split()[0])
 

@@ -122,10 +122,10 @@ def test_p_falls_for_a_model_that_overshoots_by_five_tokens(trained_max, ratio):
 
 
 @pytest.mark.parametrize(("trained_max", "ratio"), [(5, 14), (50, 0.96)])
-def test_p_falls_for_a_look_up_that_is_blind_to_distance(trained_max, ratio):
+def test_p_falls_for_an_ngram_baseline_that_is_blind_to_distance(trained_max, ratio):
     distances = np.arange(121)
-    look_up = np.interp(distances, [15, 25, 60, 120], [0.86, 0.81, 0.67, 0.44])
-    curve = dict(zip(distances.tolist(), look_up.tolist(), strict=True))
+    ngram = np.interp(distances, [15, 25, 60, 120], [0.86, 0.81, 0.67, 0.44])
+    curve = dict(zip(distances.tolist(), ngram.tolist(), strict=True))
     assert ratio_beyond(curve, trained_max) == pytest.approx(ratio, rel=0.08)
 
 
@@ -141,9 +141,9 @@ def test_w_counts_the_distances_won():
 def test_far_numbers_say_why_p_means_nothing():
     floor, ceiling = dict.fromkeys(range(1, 21), 0.1), dict.fromkeys(range(1, 21), 1.0)
     curve = {d: 1.0 if d <= 10 else 0.12 for d in range(1, 21)}
-    good = far_numbers(curve, 10, floor, ceiling, induction=dict.fromkeys(range(1, 21), 0.5))
+    good = far_numbers(curve, 10, floor, ceiling, ngram=dict.fromkeys(range(1, 21), 0.5))
     assert good.invalid == "" and good.ratio == pytest.approx(0.12) and good.total == pytest.approx(11.2)
-    assert good.induction == pytest.approx(1.0) and good.overshoot == pytest.approx(0.55)
+    assert good.ngram == pytest.approx(1.0) and good.overshoot == pytest.approx(0.55)
     assert "not reached its floor" in far_numbers(curve | {20: 0.3}, 10, floor, ceiling).invalid
     assert far_numbers({d: v for d, v in curve.items() if d != 14}, 10, floor, ceiling).invalid == (
         "distance 14 was not asked"

@@ -92,15 +92,15 @@ def test_reachable_share_at_the_papers_scale(distance, share):
 
 
 @pytest.mark.parametrize("distance, accuracy", [(15, 0.86), (25, 0.81), (60, 0.67), (120, 0.44)])
-def test_induction_baseline_at_the_papers_scale(distance, accuracy):
+def test_ngram_baseline_at_the_papers_scale(distance, accuracy):
     """With raw sources, as the figures were measured; data tokens alone leave the R between them out of the paste, which
-    throws a look-up off."""
+    throws the baseline off."""
     cell = Cell(256, distance)
     raw = build_task(config_spec("delay_copy", "full_15_25", source="raw")).baselines(cell)
     data = build_task(config_spec("delay_copy", "full_15_25")).baselines(cell)
-    assert abs(raw["induction_2gram"] - accuracy) < 0.025
-    assert raw["induction_1gram"] < raw["induction_2gram"]
-    assert data["induction_2gram"] < raw["induction_2gram"]
+    assert abs(raw["ngram_2"] - accuracy) < 0.025
+    assert raw["ngram_1"] < raw["ngram_2"]
+    assert data["ngram_2"] < raw["ngram_2"]
     assert data["bag_of_words"] < 0.05
 
 

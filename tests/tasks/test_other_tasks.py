@@ -4,7 +4,7 @@ import numpy as np
 
 from hf_posgen.tasks import IGNORE, Cell, build_task, config_spec
 from hf_posgen.tasks.core.cells import spread
-from hf_posgen.tasks.core.copying import induction, induction_baselines
+from hf_posgen.tasks.core.copying import ngram_baselines, ngram_guess
 
 
 def sampled(name, cell, count=400, **parameters):
@@ -116,14 +116,14 @@ def test_irregular_echo_as_drawn():
     assert set(mixed.tolist()) == {4, 5, 6, 7, 8}
 
 
-def test_induction_looks_up_the_latest_occurrence():
+def test_ngram_guess_is_the_latest_occurrence():
     tokens = np.array([[1, 2, 3, 1, 4, 1, 2, 9, 1, 2]])
-    assert induction(tokens, 1).tolist() == [[-1, -1, -1, -1, 2, -1, 4, 3, -1, 2]]
-    assert induction(tokens, 2).tolist() == [[-1, -1, -1, -1, -1, -1, -1, 3, -1, -1]]
+    assert ngram_guess(tokens, 1).tolist() == [[-1, -1, -1, -1, 2, -1, 4, 3, -1, 2]]
+    assert ngram_guess(tokens, 2).tolist() == [[-1, -1, -1, -1, -1, -1, -1, 3, -1, -1]]
     rng = np.random.default_rng(0)
     tokens = rng.integers(5, size=(20, 40))
     for n in (1, 2, 3):
-        fast = induction(tokens, n)
+        fast = ngram_guess(tokens, n)
         for row in range(20):
             for t in range(40):
                 context = tokens[row, t - n : t].tolist()
@@ -134,11 +134,11 @@ def test_induction_looks_up_the_latest_occurrence():
 def test_copying_baselines_are_what_they_must_be():
     unique = build_task("unique_copy")
     baselines = unique.baselines(Cell(64, 9))
-    assert baselines["induction_1gram"] == 7 / 8 and baselines["bag_of_words"] == 1 / 8
+    assert baselines["ngram_1"] == 7 / 8 and baselines["bag_of_words"] == 1 / 8
     tokens = np.array([[7, 1, 2, 8, 1, 2]])
     labels = np.array([[IGNORE] * 4 + [1, 2]])
-    found = induction_baselines(tokens, labels)
-    assert found == {f"induction_{n}gram{end}": value for n in (1, 2) for end, value in (("", 0.5), ("_rest", 1.0))}
+    found = ngram_baselines(tokens, labels)
+    assert found == {f"ngram_{n}{end}": value for n in (1, 2) for end, value in (("", 0.5), ("_rest", 1.0))}
 
 
 def test_spread_keeps_the_ends():

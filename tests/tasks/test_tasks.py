@@ -180,7 +180,7 @@ def test_chance_ceiling_and_baselines(name, config):
     if not (name == "cued_delay" and task.answer == "cue"):
         assert "bag_of_words" in task.baselines(cell)
     if task.paste and name != "cued_delay":
-        assert {"induction_1gram", "induction_2gram"} <= set(task.baselines(cell))
+        assert {"ngram_1", "ngram_2"} <= set(task.baselines(cell))
 
 
 @over(ALL)

@@ -31,10 +31,10 @@ LABELS = {
 SHARES = tuple(key for key in LABELS if key != "perplexity")  # 0 to 1, more is better
 BASELINES = {
     "bag_of_words": "bag of words",
-    "induction_1gram": "1-gram look-up",
-    "induction_2gram": "2-gram look-up",
-    "induction_1gram_rest": "1-gram look-up, rest",
-    "induction_2gram_rest": "2-gram look-up, rest",
+    "ngram_1": "1-gram baseline",
+    "ngram_2": "2-gram baseline",
+    "ngram_1_rest": "1-gram baseline, rest",
+    "ngram_2_rest": "2-gram baseline, rest",
     "unigram_perplexity": "token frequencies",
 }
 
@@ -192,8 +192,8 @@ def baselines_beside(metric: str, table: pd.DataFrame) -> list[str]:
     if metric in ("first_accuracy", "free_running_accuracy"):
         return ["bag_of_words"]
     if metric == "rest_accuracy":
-        return ["bag_of_words", "induction_1gram_rest", "induction_2gram_rest"]
-    return [] if metric == "exact_match" and pasted(table) else ["bag_of_words", "induction_1gram", "induction_2gram"]
+        return ["bag_of_words", "ngram_1_rest", "ngram_2_rest"]
+    return [] if metric == "exact_match" and pasted(table) else ["bag_of_words", "ngram_1", "ngram_2"]
 
 
 def references(table: pd.DataFrame, axis: str, metric: str) -> dict[str, pd.Series]:

@@ -33,7 +33,7 @@ DEFINITIONS = """\
 - **Sum**: accuracy summed over the distances asked, from 1 on (arXiv 2609.11913 sums 1 to 120). **P**: of that, what lies
   beyond the trained distances over what lies up to their end. P means nothing unless every distance from 1 on was asked and
   accuracy reaches its floor there, and it falls with a wider trained range by construction: beside it stand the P of a
-  model that overshoots by five tokens, and that of a 2-gram look-up.
+  model that overshoots by five tokens, and that of a 2-gram baseline.
 - **W**: accuracy beyond the trained distances, above the floor, as a share of what can be known, summed over the
   distances asked: distances won.
 - **Look-ups** (what followed the last one or two tokens when they last stood here?) are scored over the tokens that they
@@ -68,15 +68,15 @@ def far(run: pd.DataFrame, metric: str) -> FarNumbers | None:
     if some.dropna(subset=[metric]).loc[some["distance"] >= 1, "distance"].nunique() < 2:
         return None
     mean = some.groupby("distance")[[metric, "chance", "ceiling"]].mean()
-    key = next((key for key in baselines_beside(metric, run) if key.startswith("induction_2gram")), None)
-    look_up = some["baselines"].map(lambda all_: all_.get(key) if isinstance(all_, dict) else None)
-    look_up = pd.to_numeric(look_up).groupby(some["distance"]).mean().dropna().to_dict()
+    key = next((key for key in baselines_beside(metric, run) if key.startswith("ngram_2")), None)
+    ngram = some["baselines"].map(lambda all_: all_.get(key) if isinstance(all_, dict) else None)
+    ngram = pd.to_numeric(ngram).groupby(some["distance"]).mean().dropna().to_dict()
     return far_numbers(
         {d: None if pd.isna(value) else value for d, value in mean[metric].items()},
         trained_range(run, "distance")[1],
         mean["chance"].fillna(0.0).to_dict(),
         mean["ceiling"].to_dict(),
-        look_up if len(look_up) == len(mean) else None,
+        ngram if len(ngram) == len(mean) else None,
     )
 
 
@@ -147,7 +147,7 @@ def far_table(table: pd.DataFrame) -> tuple[list[str], list[list[str]]] | None:
         return None
     asked = along(table, "distance")["distance"]
     head = ["arm", "of", f"sum, d {max(1, asked.min()):g} to {asked.max():g}", "best sum", "P", "P if it overshot by 5"]
-    head += ["P of a 2-gram look-up", "W"]
+    head += ["P of a 2-gram baseline", "W"]
     lines = []
     for arm in encodings(table):
         for metric in metrics(table):
@@ -167,7 +167,7 @@ def _far_line(numbers: list[FarNumbers]) -> list[str]:
         f"{max(column('total')):.2f}",
         f"not valid: {why}" if why else over_seeds(column("ratio"), clip=False),
         first(column("overshoot")),
-        first(column("induction")),
+        first(column("ngram")),
         over_seeds(column("won"), clip=False),
     ]
 

@@ -75,4 +75,4 @@ class MultiQueryRecall(WindowTask):
 
     def baselines(self, cell: Cell) -> dict[str, float]:
         """Exact: the commonest value of the pairs; what followed the key before (which is the task)."""
-        return {"bag_of_words": bag_of_words(self.pairs, self.symbols), "induction_1gram": 1.0}
+        return {"bag_of_words": bag_of_words(self.pairs, self.symbols), "ngram_1": 1.0}

@@ -6,7 +6,7 @@ import numpy as np
 
 from .core.bag_of_words import bag_of_words
 from .core.cells import Cell
-from .core.copying import induction_baselines
+from .core.copying import ngram_baselines
 from .core.token_task import IGNORE
 from .core.window_task import WindowTask
 
@@ -59,6 +59,6 @@ class SelectiveCopying(WindowTask):
         return {end + 1 + n: x for n, x in enumerate(token for token in tokens[:end] if token < self.symbols)}
 
     def baselines(self, cell: Cell) -> dict[str, float]:
-        """Exact: the commonest of the copied symbols. Measured on 1,000 sequences: induction."""
+        """Exact: the commonest of the copied symbols. Measured on 1,000 sequences: the n-gram baselines."""
         tokens, labels = self.draw(np.random.default_rng(0), 1000, cell)
-        return {"bag_of_words": bag_of_words(self.copied, self.symbols)} | induction_baselines(tokens, labels)
+        return {"bag_of_words": bag_of_words(self.copied, self.symbols)} | ngram_baselines(tokens, labels)

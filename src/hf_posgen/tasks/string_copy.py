@@ -7,7 +7,7 @@ import numpy as np
 
 from .core.bag_of_words import bag_of_words
 from .core.cells import Cell, grid, shorter
-from .core.copying import induction_baselines
+from .core.copying import ngram_baselines
 from .core.parameters import Numbers
 from .core.token_task import IGNORE, TokenTask
 
@@ -141,9 +141,9 @@ class StringCopy(TokenTask):
 
     def baselines(self, cell: Cell) -> dict[str, float]:
         """Exact: the commonest symbol of the string (each of its places is pasted, on average, equally often). Measured on
-        1,000 sequences: induction."""
+        1,000 sequences: the n-gram baselines."""
         tokens, labels, *_ = self.draw(np.random.default_rng(0), 1000, cell)
-        return {"bag_of_words": self.bag(cell.distance - 1)} | induction_baselines(tokens, labels)
+        return {"bag_of_words": self.bag(cell.distance - 1)} | ngram_baselines(tokens, labels)
 
     def bag(self, n: int) -> float:
         return bag_of_words(n, self.symbols)

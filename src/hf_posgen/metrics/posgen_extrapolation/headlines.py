@@ -59,7 +59,7 @@ class FarNumbers:
     ratio: float | None
     invalid: str
     overshoot: float | None
-    induction: float | None
+    ngram: float | None
     won: float | None
 
 
@@ -68,15 +68,13 @@ def far_numbers(
     trained_max: float,
     floor: Curve,
     ceiling: Curve,
-    induction: Curve | None = None,
+    ngram: Curve | None = None,
 ) -> FarNumbers:
     """All of them at once, from distance 1 on; None in the curve: that distance was to be asked and has no answer. floor,
-    ceiling and induction (what a 2-gram look-up scores) are curves over the same distances. Raises `ValueError` for a curve
+    ceiling and ngram (what a 2-gram baseline scores) are curves over the same distances. Raises `ValueError` for a curve
     without one."""
     farthest = max(curve, default=0)
-    curve, induction = (
-        {d: v for d, v in (one or {}).items() if d >= 1 and v is not None} for one in (curve, induction)
-    )
+    curve, ngram = ({d: v for d, v in (one or {}).items() if d >= 1 and v is not None} for one in (curve, ngram))
     if not curve:
         raise ValueError("there is no distance to sum over")
     return FarNumbers(
@@ -84,7 +82,7 @@ def far_numbers(
         ratio=ratio_beyond(curve, trained_max),
         invalid=_why_invalid(curve, farthest, trained_max, floor),
         overshoot=overshoot_ratio(curve, trained_max, floor.__getitem__),
-        induction=ratio_beyond(induction, trained_max) if induction else None,
+        ngram=ratio_beyond(ngram, trained_max) if ngram else None,
         won=share_beyond(curve, trained_max, floor, ceiling),
     )
 

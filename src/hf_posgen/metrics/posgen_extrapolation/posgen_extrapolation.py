@@ -21,7 +21,7 @@ Args:
     train_length, train_distance (compute): (smallest, largest) as trained; train_distance None where there is none.
     chance (compute): the accuracy of a guess, which is the floor: a number, or {distance: number}. Default 0.
     ceiling (compute): the accuracy of whoever knows all that can be known, likewise. Default 1.
-    induction (compute): what a 2-gram look-up scores, likewise; None (the default) where it says nothing.
+    ngram (compute): what a 2-gram baseline scores, likewise; None (the default) where it says nothing.
     level (compute): what the lower bound of a cell must reach to be kept. Default 0.9.
     cells (compute): the (length, distance) pairs that were to be measured, so that one never met is named too.
 Returns:
@@ -30,7 +30,7 @@ Returns:
         trained; None where the first fails.
     in_distribution, longer, farther, nearer, both: means over cells; None where there are none, or one is empty.
     sum_over_distances, P, P_invalid (why P means nothing, or ""), P_overshoot (the P of a model that overshoots by five
-        tokens), P_induction (that of the 2-gram look-up), W (distances won beyond training).
+        tokens), P_ngram (that of the 2-gram baseline), W (distances won beyond training).
     empty_cells: the names of cells without an answer.
 Examples:
     >>> summary = evaluate.load("posgen_extrapolation")
@@ -63,7 +63,7 @@ class PosgenExtrapolation(evaluate.Metric):
         train_distance=None,
         chance=0.0,
         ceiling=1.0,
-        induction=None,
+        ngram=None,
         level=0.9,
         cells=(),
     ):
@@ -83,7 +83,7 @@ class PosgenExtrapolation(evaluate.Metric):
                 if split[cell] in ("in_distribution", beyond)
             ]
             out[name] = farthest_kept([pair for pair in along if pair[0] >= 0], level)
-        out |= _far(value, train_length, train_distance, {"chance": chance, "ceiling": ceiling, "induction": induction})
+        out |= _far(value, train_length, train_distance, {"chance": chance, "ceiling": ceiling, "ngram": ngram})
         return out | {"empty_cells": [_name(cell) for cell in sorted(counts) if value[cell] is None]}
 
 
@@ -103,14 +103,14 @@ def split_of(length, distance, train_length, train_distance):
 
 
 def _far(value, train_length, train_distance, beside):
-    names = ("sum_over_distances", "P", "P_invalid", "P_overshoot", "P_induction", "W")
+    names = ("sum_over_distances", "P", "P_invalid", "P_overshoot", "P_ngram", "W")
     curve = {d: v for (n, d), v in value.items() if n == train_length[1] and d >= 1}
     if train_distance is None:
         return dict.fromkeys(names)
     if not any(v is not None for v in curve.values()):
         return dict.fromkeys(names) | {"P_invalid": f"no distance was asked at length {train_length[1]}"}
     found = far_numbers(curve, train_distance[1], *(_curve(name, of, curve) for name, of in beside.items()))
-    numbers = (found.total, found.ratio, found.invalid, found.overshoot, found.induction, found.won)
+    numbers = (found.total, found.ratio, found.invalid, found.overshoot, found.ngram, found.won)
     return dict(zip(names, numbers, strict=True))
 
 

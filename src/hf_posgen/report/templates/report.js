@@ -8,7 +8,7 @@ const MARKS = { // polygons: corners, turned by so many degrees, squeezed
   p: [5, -90, 1], h: [6, -90, 1], 8: [8, 22.5, 1],
 };
 const DASHES = ["", "7 4", "7 3 2 3", "2 3"];
-const REFERENCES = { chance: "5 4", ceiling: "8 3 2 3", "bag of words": "2 3", "1-gram look-up": "2 3", "2-gram look-up": "5 2 1 2", "1-gram look-up, rest": "6 2", "2-gram look-up, rest": "5 2 1 2", "token frequencies": "2 3" };
+const REFERENCES = { chance: "5 4", ceiling: "8 3 2 3", "bag of words": "2 3", "1-gram baseline": "2 3", "2-gram baseline": "5 2 1 2", "1-gram baseline, rest": "6 2", "2-gram baseline, rest": "5 2 1 2", "token frequencies": "2 3" };
 
 function element(name, attributes = {}, ...children) {
   const svg = ["svg", "g", "path", "rect", "line", "circle", "text", "pattern", "defs", "polyline"].includes(name);

@@ -62,7 +62,7 @@ def fitted(runs: list[StreamRun], panel: str, arms=ARMS) -> dict:
                 "P": summary(one.ratio for one in numbers),
                 "P_invalid": next((one.invalid for one in numbers if one.invalid), ""),
                 "P_overshooting_by_5": summary(one.overshoot for one in numbers)["mean"],
-                "P_of_2gram_look_up": summary(one.induction for one in numbers)["mean"],
+                "P_of_2gram_baseline": summary(one.ngram for one in numbers)["mean"],
                 "W": summary(one.won for one in numbers),
             }
         out[arm] = line

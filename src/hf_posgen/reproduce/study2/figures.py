@@ -124,7 +124,7 @@ def diversity(runs: list[StreamRun]):
             void |= bool(some) and not valid
             if some:
                 points(right, look[arm], list(some), list(some.values()), mfc=fill, ls="none" if not valid else "-")
-    nulls = {"overshoots by 5 whatever was trained": "overshoot", "2-gram look-up, blind to the delay": "induction"}
+    nulls = {"overshoots by 5 whatever was trained": "overshoot", "2-gram baseline, blind to the delay": "ngram"}
     for (text, key), dash in zip(nulls.items(), ((0, (4, 3)), (0, (3, 1.2, 1, 1.2))), strict=True):
         values = [next(getattr(run.far(TOKENS), key) for run in runs if run.panel == name) for name in names.values()]
         right.plot(list(names), values, color="#777777", lw=1.1, ls=dash, zorder=1)
@@ -186,7 +186,7 @@ def transfer(runs: list[StreamRun], study: str):
 
 
 def beside(ax, runs: list[StreamRun], panel: str) -> dict[str, Line2D]:
-    """Draws chance, ceiling and look-ups of all pasted tokens, which hang on the task alone; {name: its handle}."""
+    """Draws chance, ceiling and n-gram baselines of all pasted tokens, which hang on the task alone; {name: its handle}."""
     handles = reference_lines(ax, references(panel_of(runs, panel).table, "distance", TOKENS))
     return {handle.get_label(): handle for handle in handles}
 

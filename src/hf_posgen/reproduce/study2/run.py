@@ -87,7 +87,7 @@ def tables(runs: list[StreamRun]) -> str:
         sums.append(name | line | best_again(fitted))
         if fitted:
             first, tokens = far[FIRST], far[TOKENS]
-            nulls = {"overshooting by 5": first[0].overshoot, "2-gram look-up": tokens[0].induction}
+            nulls = {"overshooting by 5": first[0].overshoot, "2-gram baseline": tokens[0].ngram}
             ratios.append(
                 name | {"first": _ratio(first), "all": _ratio(tokens)} | {k: _sum([v]) for k, v in nulls.items()}
             )
@@ -118,7 +118,7 @@ ones."""
 
 RATIOS = """\
 P: of such a sum, the part beyond the trained delays over the rest. Beside it its nulls: the P of a model that is right up
-to five tokens beyond whatever it was trained on, and the P that a 2-gram look-up, which is blind to the delay, has on all
+to five tokens beyond whatever it was trained on, and the P that a 2-gram baseline, which is blind to the delay, has on all
 pasted tokens."""
 
 HOW = """\

@@ -47,8 +47,8 @@ class StreamRun:
     def far(self, metric: str = FIRST) -> FarNumbers:
         """Sum over all delays, P with its nulls, W."""
         beside = ({d: row[key] for d, row in self.points.items()} for key in ("chance", "ceiling"))
-        look_up = {d: row["baselines"]["induction_2gram"] for d, row in self.points.items()}
-        return far_numbers(self.curve(metric), self.trained[1], *beside, look_up)
+        ngram = {d: row["baselines"]["ngram_2"] for d, row in self.points.items()}
+        return far_numbers(self.curve(metric), self.trained[1], *beside, ngram)
 
     @property
     def beyond(self) -> float:

@@ -1,23 +1,23 @@
-"""What can be copied without knowing a distance: the induction baselines."""
+"""What can be copied without knowing a distance: the n-gram baselines."""
 
 import numpy as np
 
 from ...metrics.functional import score
 
 
-def induction_baselines(tokens_NT: np.ndarray, labels_NT: np.ndarray) -> dict[str, float]:
+def ngram_baselines(tokens_NT: np.ndarray, labels_NT: np.ndarray) -> dict[str, float]:
     """Accuracy of "what followed the last n tokens when they last stood here", for n = 1, and for n = 2 with n = 1 where
     two were never seen: over all pasted tokens, and (`_rest`) over those after the first of a paste, which it can find."""
-    one, two = induction(tokens_NT, 1), induction(tokens_NT, 2)
+    one, two = ngram_guess(tokens_NT, 1), ngram_guess(tokens_NT, 2)
     out = {}
     for n, guess in ((1, one), (2, np.where(two >= 0, two, one))):
         counts = {key: int(values.sum()) for key, values in score(guess, labels_NT, paste=True).items()}
-        out[f"induction_{n}gram"] = counts["tokens_correct"] / max(1, counts["tokens_scored"])
-        out[f"induction_{n}gram_rest"] = counts["rest_correct"] / max(1, counts["rest_scored"])
+        out[f"ngram_{n}"] = counts["tokens_correct"] / max(1, counts["tokens_scored"])
+        out[f"ngram_{n}_rest"] = counts["rest_correct"] / max(1, counts["rest_scored"])
     return out
 
 
-def induction(tokens_NT: np.ndarray, n: int) -> np.ndarray:
+def ngram_guess(tokens_NT: np.ndarray, n: int) -> np.ndarray:
     """(N, T): for each place the token after the latest earlier occurrence of the n tokens before it; -1 where none."""
     N, T = tokens_NT.shape
     size = int(tokens_NT.max()) + 1

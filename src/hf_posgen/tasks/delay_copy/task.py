@@ -8,7 +8,7 @@ import numpy as np
 
 from ..core.bag_of_words import measured_bag_of_words
 from ..core.cells import Cell, grid
-from ..core.copying import induction_baselines
+from ..core.copying import ngram_baselines
 from ..core.parameters import Numbers
 from ..core.token_task import IGNORE, TokenTask
 from .stream import draw_windows
@@ -210,4 +210,4 @@ def _ceiling(task: DelayCopy, cell: Cell) -> float:
 @cache
 def _baselines(task: DelayCopy, cell: Cell) -> dict[str, float]:
     tokens, labels = task.draw(np.random.default_rng(0), 1000, cell)
-    return {"bag_of_words": measured_bag_of_words(tokens, labels, task.symbols)} | induction_baselines(tokens, labels)
+    return {"bag_of_words": measured_bag_of_words(tokens, labels, task.symbols)} | ngram_baselines(tokens, labels)
