@@ -3,9 +3,8 @@
 import torch
 
 from hf_posgen.analysis.subject import Subject
-from hf_posgen.run.build import build_run
+from hf_posgen.run.build import build_model, build_run
 from hf_posgen.tasks import build_task
-from hf_posgen.training.launch import build_model
 
 SYMBOLS, ONE, ANSWER = 16, 20, 32  # channels: the token, a constant 1, where the answer is written
 

@@ -8,9 +8,8 @@ import pytest
 
 from hf_posgen.analysis import ANALYSES
 from hf_posgen.analysis.subject import NotApplicable, Subject
-from hf_posgen.run.build import build_run
+from hf_posgen.run.build import build_model, build_run
 from hf_posgen.tasks import build_task
-from hf_posgen.training.launch import build_model
 
 TWO = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
 OFFSET = {"name": "fixed_offset", "test_lengths": [17, 48]}

@@ -11,9 +11,9 @@ from hf_posgen.common.files import read_rows
 from hf_posgen.evaluation.cells import fits
 from hf_posgen.evaluation.measuring import measure_cells, predict, predict_freely, validate
 from hf_posgen.evaluation.runs import evaluate, save_evaluation
-from hf_posgen.run.build import build_run
+from hf_posgen.run.build import build_model, build_run
 from hf_posgen.tasks import Cell, build_task, examples
-from hf_posgen.training.launch import build_model, train
+from hf_posgen.training.launch import train
 from tests.helpers.training_helpers import small_run
 
 FIELDS = """run arm encoding sampler mixer logit_scale task seed split length distance count exact_match exact_match_low

@@ -79,7 +79,7 @@ def test_training_refuses_before_the_first_step_what_it_could_not_publish(
     hub.create(REPO)
     here = {"token": WRITE, "endpoint": hub.endpoint} | {key: how[key] for key in how if key == "token"}
     monkeypatch.setattr("hf_posgen.hub.publish.BackgroundPush", partial(BackgroundPush, **here))
-    monkeypatch.setattr("hf_posgen.training.launch.Trainer", lambda *_: pytest.fail("training has begun"))
+    monkeypatch.setattr("hf_posgen.training.launch.TrainingRun", lambda *_: pytest.fail("training has begun"))
     where = {"push": how.get("repo_id", REPO), "private": how.get("private", False)}
     with pytest.raises(error, match=sentence):
         train(build_run(TINY_RUN), tmp_path / "rope-seed0", quiet=True, **where)

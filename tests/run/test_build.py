@@ -6,7 +6,8 @@ import pytest
 import yaml
 
 from hf_posgen.model.configuration_posgen import COMPONENTS, PosGenConfig
-from hf_posgen.run.build import arm_name, build_run, identity, merge, model_fields, override, run_hash, to_tree
+from hf_posgen.run.build import build_run, identity, merge, model_fields, override, run_hash, to_tree
+from hf_posgen.run.components import arm_name
 from hf_posgen.run.schema import COMPONENTS as SCHEMA_COMPONENTS
 
 

@@ -4,11 +4,10 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from hf_posgen.run.build import build_run
+from hf_posgen.run.build import build_model, build_run
 from hf_posgen.run.cost import expected_seconds, forward_flops, operations, seconds_for, training_bytes, training_flops
 from hf_posgen.sweep.run import said_seconds
 from hf_posgen.tasks import build_task, examples
-from hf_posgen.training.launch import build_model
 from tests.helpers.training_helpers import small_run
 
 SHAPES = [

@@ -15,12 +15,13 @@ from accelerate import Accelerator
 
 from hf_posgen.common.files import read_rows, write_rows
 from hf_posgen.run.build import build_run, run_hash
+from hf_posgen.run.folder import RunFolder
 from hf_posgen.sweep.executors.hf_jobs import repo_name, run_on_hf_jobs
 from hf_posgen.sweep.executors.local import queue, run_locally
 from hf_posgen.sweep.run import arms_of, best_run, dry_run, points, presets, read_sweep, sweep
 from hf_posgen.sweep.selection import best_rates, selection_points
 from hf_posgen.sweep.trial import Point
-from hf_posgen.training.launch import Trainer, train
+from hf_posgen.training.launch import TrainingRun, train
 from tests.helpers.training_helpers import RUN, assert_same_run, small_run
 
 BASE = {key: RUN[key] for key in ("model", "task", "train", "evaluation")}
@@ -126,7 +127,7 @@ def test_pairs_share_data_and_weights(tmp_path):
     """Arms of a seed read the same sequences in the same order."""
     first = {}
     for run in points(small_sweep()):
-        trainer = Trainer(run, tmp_path, Accelerator(cpu=True), quiet=True)
+        trainer = TrainingRun(run, RunFolder(tmp_path), Accelerator(cpu=True), quiet=True)
         first[run.arm, run.seed] = trainer.batches(0)[0][0].tolist()
     assert first["rope", 0] == first["none", 0] != first["rope", 1]
 

@@ -103,7 +103,7 @@ def test_documents_apart_begin_at_position_0_and_are_not_asked_to_guess_each_oth
 
 
 def test_apart_nothing_is_seen_of_another_document(corpus, tmp_path):
-    from hf_posgen.training.launch import build_model
+    from hf_posgen.run.build import build_model
 
     run = small_run(text(corpus, documents="apart", length=32), position_encoding="rope")
     model = build_model(run).eval()

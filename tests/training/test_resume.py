@@ -9,8 +9,9 @@ import time
 
 import pytest
 
+from hf_posgen.run.folder import RunFolder
+from hf_posgen.run.saved_state import fault
 from hf_posgen.training.launch import Stopped, train
-from hf_posgen.training.state import fault, saved_states
 from tests.helpers.training_helpers import PROCESSES, assert_same_run, curve, finish, kill_after, small_run, start
 
 
@@ -49,7 +50,7 @@ def kill_again_and_again(tmp_path, straight, kills: int, world: int = 1) -> None
     out = tmp_path / "run"
     for attempt in range(10 * kills):
         done += kill_after(start(run, out, world), chance.uniform(0.1, 0.7) * lasted)
-        for state in saved_states(out / "state"):
+        for state in RunFolder(out).saved_states():
             assert fault(state) is None, "a state has its name before it is whole"
         if (out / "model.safetensors").exists():
             shutil.move(out, tmp_path / f"done{attempt}")
@@ -77,7 +78,7 @@ def test_two_processes_cut_between_states(tmp_path):
     assert finish(start(run, tmp_path / "whole", 2)) == [0, 0]
     codes = finish(start(run, tmp_path / "run", 2, prepare=_cut_at_seven))
     assert codes == [1, 1]
-    assert [state.name for state in saved_states(tmp_path / "run" / "state")] == ["step-000005"]
+    assert [state.name for state in RunFolder(tmp_path / "run").saved_states()] == ["step-000005"]
     assert finish(start(run, tmp_path / "run", 2)) == [0, 0]
     assert_same_run(tmp_path / "run", tmp_path / "whole")
 
@@ -100,7 +101,7 @@ def test_sigterm_saves_then_leaves(straight, tmp_path, world, prepare):
     run = small_run()
     codes = finish(start(run, tmp_path / "run", world, prepare))
     assert codes == [1] * world
-    assert [state.name for state in saved_states(tmp_path / "run" / "state")] == ["step-000004"]
+    assert [state.name for state in RunFolder(tmp_path / "run").saved_states()] == ["step-000004"]
     assert finish(start(run, tmp_path / "run", world)) == [0] * world
     if world == 1:
         assert_same_run(tmp_path / "run", straight)
@@ -166,7 +167,7 @@ def test_full_disk_names_the_last_good_state_and_leaves_it_whole(straight, tmp_p
 
 def test_the_newest_states_are_kept(tmp_path):
     out = train(small_run(train={"save_every": 3, "keep": 3}), tmp_path / "run", evaluate=False, quiet=True)
-    assert [state.name for state in saved_states(out / "state")] == ["step-000006", "step-000009", "step-000012"]
+    assert [state.name for state in RunFolder(out).saved_states()] == ["step-000006", "step-000009", "step-000012"]
 
 
 def test_going_on_with_other_logging_is_the_same_run(straight, tmp_path):

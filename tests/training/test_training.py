@@ -13,17 +13,18 @@ import yaml
 from accelerate import Accelerator
 
 from hf_posgen.common.files import read_rows
-from hf_posgen.run.build import TrainConfig, to_tree
-from hf_posgen.training.launch import Stopped, build_model, learning_rate, train
-from hf_posgen.training.trainer import Trainer
+from hf_posgen.run.build import TrainConfig, build_model, to_tree
+from hf_posgen.run.folder import RunFolder
+from hf_posgen.training.launch import Stopped, learning_rate, train
+from hf_posgen.training.trainer import TrainingRun
 from tests.helpers.training_helpers import curve, small_run, weights
 
 PLAIN = {"model": {"hidden_dropout": 0.0, "attention_dropout": 0.0, "position_sampler": "sequential"}}
 
 
-def trainer_of(tmp_path, **changes) -> Trainer:
+def trainer_of(tmp_path, **changes) -> TrainingRun:
     run = small_run(**(PLAIN | changes))
-    return Trainer(run, tmp_path, Accelerator(cpu=True), quiet=True)
+    return TrainingRun(run, RunFolder(tmp_path), Accelerator(cpu=True), quiet=True)
 
 
 def test_micro_batches_count_by_their_scored_tokens(tmp_path):

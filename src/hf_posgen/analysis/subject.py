@@ -37,7 +37,7 @@ class Subject:
         """Raises `ValueError` for a folder without a run."""
         from transformers import AutoModelForCausalLM
 
-        from ..training.launch import build_model
+        from ..run.build import build_model
 
         folder = Path(folder)
         run = build_run(read_yaml(folder / "run.yaml"))

@@ -12,7 +12,8 @@ from ..common.files import read_rows, write_text
 from ..results.frame import frame
 from ..results.headlines import DEFINITIONS, run_numbers
 from ..run.build import read_yaml
-from ..training.state import state_name
+from ..run.components import describe_component, distinct_specs
+from ..run.folder import state_name
 from .metadata import METRICS, SplitSummary, benchmark, eval_files, model_index, named, summarize
 
 MOST_CELLS = 40  # beyond that a card points to results.jsonl
@@ -93,7 +94,7 @@ def _facts(folder: Path, run: dict, rows: list[dict], summaries: list[SplitSumma
         "components": [
             component(field, spec)
             for field in ("position_encoding", "position_sampler", "logit_scale", "mixer")
-            for spec in _distinct(run["model"][field])
+            for spec in distinct_specs(run["model"][field])
         ],
         "paper": PAPERS.get(run["task"]["name"]),
         "row": rows[0] if rows else None,
@@ -114,35 +115,11 @@ def _facts(folder: Path, run: dict, rows: list[dict], summaries: list[SplitSumma
 
 
 def component(field: str, spec: dict) -> dict:
-    """What a component is, from the class that its name stands for; the bare name where it is defined elsewhere."""
-    from ..model.encoding_registry import ENCODINGS
-    from ..model.logit_scale import LOGIT_SCALES
-    from ..model.mixer_registry import MIXERS
-    from ..model.position_sampler import SAMPLERS
-
-    registry = {
-        "position_encoding": ENCODINGS,
-        "position_sampler": SAMPLERS,
-        "logit_scale": LOGIT_SCALES,
-        "mixer": MIXERS,
-    }
-    cls = registry[field].get(spec["name"])
-    sentence = " ".join((cls.__doc__ or "").split("\n\n")[0].split()) if cls else "defined in the checkpoint's own code"
-    return {
-        "field": field,
-        "name": spec["name"],
-        "arguments": {key: str(value).replace("|", "\\|") for key, value in spec.items() if key != "name"},
-        "what": sentence.replace("|", "\\|"),  # it stands in a table
-        "acts_on": (", ".join(cls.sites()) or "nothing") if hasattr(cls, "sites") else None,
-        "paper": getattr(cls, "paper", None),
-    }
-
-
-def _distinct(spec) -> list[dict]:
-    """The different specs of a field, which may list one per layer."""
-    specs = spec if isinstance(spec, list) else [spec]
-    return [one for i, one in enumerate(specs) if one not in specs[:i]]
+    """What a component is, fit for a cell of a Markdown table."""
+    facts = describe_component(field, spec)
+    arguments = {key: str(value).replace("|", "\\|") for key, value in facts["arguments"].items()}
+    return facts | {"arguments": arguments, "what": facts["what"].replace("|", "\\|")}
 
 
 def _names(model: dict) -> list[str]:
-    return [spec["name"] for spec in _distinct(model["position_encoding"]) if spec["name"] != "none"] or ["nope"]
+    return [spec["name"] for spec in distinct_specs(model["position_encoding"]) if spec["name"] != "none"] or ["nope"]

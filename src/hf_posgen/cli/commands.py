@@ -28,7 +28,8 @@ def train(arguments: list[str]) -> None:
     register()
     from ..common.files import read_rows
     from ..report.markdown import summary_tables
-    from ..run.build import build_run, component_name
+    from ..run.build import build_run
+    from ..run.components import component_name
     from ..training.launch import train as run_training
 
     run = build_run(tree)

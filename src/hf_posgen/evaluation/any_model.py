@@ -21,6 +21,7 @@ from transformers import CONFIG_MAPPING, MODEL_FOR_CAUSAL_LM_MAPPING, AutoConfig
 from transformers.modeling_outputs import CausalLMOutput
 
 from ..common.quiet import without_bars, without_hints
+from ..run.components import table_rows
 
 LIMITS = ("max_position_embeddings", "n_positions", "max_seq_len", "max_sequence_length", "seq_length", "n_ctx")
 ROPES = {"linear": "rope_linear", "dynamic": "rope_dynamic_ntk", "yarn": "rope_yarn"}
@@ -45,7 +46,7 @@ class AnyModel:
     def limit(self) -> int | None:
         """How many tokens it was made for; None where nothing says (ALiBi, recurrences)."""
         if self.config.model_type == "posgen":
-            return table_rows(self.config)
+            return table_rows(self.config.to_dict())
         found = (getattr(self.config, name, None) for name in LIMITS)
         return next((value for value in found if isinstance(value, int) and value > 0), None)
 
@@ -94,13 +95,6 @@ class Translated(nn.Module):
         inputs |= {} if "position_ids" in inputs else {"attention_mask": torch.ones_like(tokens)}  # else one document
         logits = self.model(input_ids=tokens, use_cache=False, **inputs).logits
         return CausalLMOutput(logits=(logits if self.selects else logits[:, places])[..., self.ids])
-
-
-def table_rows(config) -> int | None:
-    """Rows of a learned table of ours that refuses to go past them; None where there is none."""
-    specs = config.position_encoding if isinstance(config.position_encoding, list) else [config.position_encoding]
-    learned = config.out_of_range == "error" and any(spec["name"] == "learned" for spec in specs)
-    return config.max_position_embeddings if learned else None
 
 
 def open_model(name: str, *, revision: str | None = None, trust_remote_code: bool = False, device=None) -> AnyModel:

@@ -12,10 +12,11 @@ from huggingface_hub.errors import EntryNotFoundError
 
 from ..common.files import write_text
 from ..run.build import EvaluationConfig, RunConfig, build_run, merge, read_yaml
+from ..run.components import table_rows
 from ..run.schema import choose
 from ..tasks import TokenTask, build_task, resolve_task
 from ..tasks.registry import OWN
-from .any_model import AnyModel, Translated, find_file, open_model, table_rows
+from .any_model import AnyModel, Translated, find_file, open_model
 from .cells import EvaluationTarget, evaluate_target
 from .few_shot import FewShot
 from .runs import keep_rows, open_run, run_facts, task_facts
@@ -182,7 +183,9 @@ def _pushed(name: str, run: RunConfig, file: Path, revision, trust_remote_code, 
     found = open_model(name, revision=revision, trust_remote_code=trust_remote_code, device=device)
     task = build_task(run.task)
     facts = run_facts(run, task, found.model, file.parent) | {"run": name, "revision": found.revision}
-    return EvaluationTarget(name, found.model, task, facts, run.seed, run.evaluation, table_rows(found.config))
+    return EvaluationTarget(
+        name, found.model, task, facts, run.seed, run.evaluation, table_rows(found.config.to_dict())
+    )
 
 
 def _theirs(

@@ -6,10 +6,11 @@ import torch
 
 from ..common.files import read_rows, write_rows
 from ..common.quiet import without_bars
-from ..run.build import RunConfig, build_run, component_name, read_yaml
+from ..run.build import RunConfig
+from ..run.components import component_name, table_rows
 from ..run.cost import training_flops
+from ..run.folder import RunFolder
 from ..tasks import Task, build_task
-from .any_model import table_rows
 from .cells import EvaluationTarget, evaluate_target
 
 
@@ -30,7 +31,7 @@ def task_facts(task: Task) -> dict:
 
 def run_facts(run: RunConfig, task: Task, model, folder: Path) -> dict:
     """What every row of a run says about the run."""
-    steps = [line for line in read_rows(folder / "train.jsonl") if "lr" in line]
+    steps = [line for line in RunFolder(folder).log() if "lr" in line]
     tokens = steps[-1]["tokens_seen"] if steps else 0
     return task_facts(task) | {
         "run": folder.resolve().name,
@@ -59,10 +60,8 @@ def load_run(folder: str | Path, device: torch.device | None = None):
     from transformers import AutoModelForCausalLM
 
     folder = Path(folder)
-    for needed in ("run.yaml", "model.safetensors"):
-        if not (folder / needed).is_file():
-            raise ValueError(f"{folder} is no finished run: it holds no {needed}")
-    run = build_run(read_yaml(folder / "run.yaml"))
+    RunFolder(folder).require_finished()
+    run = RunFolder(folder).run()
     with without_bars():
         model = AutoModelForCausalLM.from_pretrained(folder).eval()
     if device is None:
@@ -74,7 +73,7 @@ def open_run(folder: str | Path, device: torch.device | None = None) -> Evaluati
     """What is asked of a run folder. Raises as `load_run` does."""
     run, task, model = load_run(folder, device)
     facts = run_facts(run, task, model, Path(folder))
-    return EvaluationTarget(str(folder), model, task, facts, run.seed, run.evaluation, table_rows(model.config))
+    return EvaluationTarget(str(folder), model, task, facts, run.seed, run.evaluation, table_rows(run.model))
 
 
 def evaluate(folder: str | Path, *, processes=None, **options) -> list[dict]:
@@ -86,7 +85,7 @@ def save_evaluation(folder: str | Path, *, processes=None, **options) -> list[di
     """`evaluate`, written to the folder's results.jsonl in one piece (`keep_rows`)."""
     rows = evaluate(folder, processes=processes, **options)
     if processes is None or processes.is_main_process:
-        keep_rows(Path(folder) / "results.jsonl", rows)
+        keep_rows(RunFolder(folder).results, rows)
     return rows
 
 

@@ -5,8 +5,8 @@ import re
 import shutil
 from pathlib import Path
 
+from ..run.saved_state import fault
 from ..tasks import SPLITS
-from ..training.state import fault
 from .errors import TOKEN, PushError
 
 logger = logging.getLogger(__name__)

@@ -13,7 +13,7 @@ from pathlib import Path
 from ..card.metadata import benchmark, benchmark_file, named
 from ..card.model_card import digest, render
 from ..run.build import read_yaml
-from ..training.state import state_name
+from ..run.folder import state_name
 from .errors import PushError, scrub
 from .files import (
     MODEL,

@@ -10,8 +10,8 @@ from ..card.metadata import benchmark, named, repository
 from ..card.model_card import render
 from ..common.files import read_rows
 from ..run.build import read_yaml
+from ..run.folder import state_name
 from ..tasks import CONFIGS
-from ..training.state import state_name
 from .errors import PushError
 from .files import MODEL, RECORD, check_run, dataset_configs, kept_steps, metric_files, stamps
 from .publish import push, push_dataset, push_metric

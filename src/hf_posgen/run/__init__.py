@@ -6,6 +6,8 @@ __getattr__, __all__ = lazy_face(
     __name__,
     {
         "RunConfig": "schema",
+        "RunFolder": "folder",
+        "build_model": "build",
         "build_run": "build",
     },
 )

@@ -2,7 +2,9 @@
 
 import copy
 import dataclasses
+import zlib
 
+from .components import arm_name, table_rows
 from .imports import import_modules
 from .schema import (
     EvaluationConfig,
@@ -21,9 +23,8 @@ __all__ = [
     "EvaluationConfig",
     "RunConfig",
     "TrainConfig",
-    "arm_name",
+    "build_model",
     "build_run",
-    "component_name",
     "identity",
     "merge",
     "model_fields",
@@ -72,10 +73,7 @@ def section(name: str, cls, tree):
 def _complete_model(given: dict, task) -> dict:
     """The model's fields with every effective value, components resolved. It is built once without data, so that what
     can't be is refused before a folder is made."""
-    import torch
-
     from ..model.configuration_posgen import PosGenConfig
-    from ..model.modeling_posgen import PosGenForCausalLM
 
     fields = model_fields()
     given = copy.deepcopy(known("model.", given, list(fields)))
@@ -88,8 +86,7 @@ def _complete_model(given: dict, task) -> dict:
         config = PosGenConfig(**given, **vocabulary(task))
     except Exception as error:  # strict's own errors have several lines, and a class of their own
         raise ValueError(f"model: {' '.join(str(error).split())}") from None
-    with torch.device("meta"):
-        PosGenForCausalLM(config)
+    model_without_data(config)
     if "positions" in task.columns and config.position_sampler["name"] != "sequential":
         raise ValueError("model.position_sampler must be sequential: this task says itself where its tokens stand")
     return {key: getattr(config, key) for key in fields}
@@ -97,8 +94,8 @@ def _complete_model(given: dict, task) -> dict:
 
 def _refuse_short_table(model: dict, task, evaluation: EvaluationConfig) -> None:
     """Before training, not after it."""
-    size, specs = model["max_position_embeddings"], _specs(model["position_encoding"])
-    if model["out_of_range"] != "error" or not any(spec["name"] == "learned" for spec in specs):
+    size = table_rows(model)
+    if size is None:
         return
     cells = [cell for split in ("train", *evaluation.splits) for cell in task.splits().get(split) or ()]
     longest = max(cells, key=lambda cell: cell.length)
@@ -111,22 +108,32 @@ def _refuse_short_table(model: dict, task, evaluation: EvaluationConfig) -> None
 
 
 def vocabulary(task) -> dict:
-    """The config fields that a task decides."""
+    """Return the config fields that a task decides."""
     return {key: getattr(task, key) for key in ("vocab_size", "bos_token_id", "eos_token_id", "pad_token_id")}
 
 
-def _specs(spec) -> list[dict]:
-    return spec if isinstance(spec, list) else [spec]
+def build_model(run: RunConfig):
+    """Return the model at its start, a `PosGenForCausalLM`. Each parameter's draw depends on the seed and its name alone,
+    so that arms with the same seed share every weight whose shape they share."""
+    import torch
+
+    from ..model.configuration_posgen import PosGenConfig
+    from ..model.modeling_posgen import PosGenForCausalLM
+    from ..tasks import build_task
+
+    torch.manual_seed(run.seed)
+    model = PosGenForCausalLM(PosGenConfig(**run.model, **vocabulary(build_task(run.task))))
+    for name, module in model.named_modules():
+        torch.manual_seed(zlib.crc32(f"{run.seed} {name}".encode()))
+        model._init_weights(module)
+    return model
 
 
-def component_name(model: dict, key: str) -> str:
-    """The names of a model's component, each once: "rope", or "rope+none" where layers differ."""
-    return "+".join(dict.fromkeys(spec["name"] for spec in _specs(model[key])))
+def model_without_data(config):
+    """Return the model of a `PosGenConfig` on the meta device: shapes, and no numbers."""
+    import torch
 
+    from ..model.modeling_posgen import PosGenForCausalLM
 
-def arm_name(model: dict) -> str:
-    """A short name from what is special about a model."""
-    parts = [component_name(model, "position_encoding")]
-    for key, plain in (("position_sampler", "sequential"), ("logit_scale", "none"), ("mixer", "softmax")):
-        parts += [name for name in component_name(model, key).split("+") if name != plain]
-    return "-".join(parts)
+    with torch.device("meta"):
+        return PosGenForCausalLM(config)

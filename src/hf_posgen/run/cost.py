@@ -4,7 +4,7 @@ import json
 from functools import cache
 
 from ..tasks import build_task
-from .build import RunConfig, vocabulary
+from .build import RunConfig, model_without_data, vocabulary
 
 
 def forward_flops(model: dict, vocab_size: int, length: int) -> float:
@@ -79,10 +79,6 @@ def training_bytes(run: RunConfig) -> float:
 
 @cache
 def _parameters(config: str) -> int:
-    import torch
-
     from ..model.configuration_posgen import PosGenConfig
-    from ..model.modeling_posgen import PosGenForCausalLM
 
-    with torch.device("meta"):
-        return sum(p.numel() for p in PosGenForCausalLM(PosGenConfig(**json.loads(config))).parameters())
+    return sum(p.numel() for p in model_without_data(PosGenConfig(**json.loads(config))).parameters())

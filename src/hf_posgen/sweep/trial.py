@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..run.build import RunConfig, run_hash
+from ..run.folder import RunFolder
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,9 +33,7 @@ class Point:
 
     def write(self) -> None:
         """The point's run.yaml, so that `command` can be run anywhere that sees the folder."""
-        from ..training.setup import claim_folder
-
-        claim_folder(self.run, self.folder)
+        RunFolder(self.folder).claim(self.run)
 
     def command(self) -> list[str]:
         """The point as a launch of its own, once it is written."""

@@ -12,13 +12,14 @@ from accelerate import Accelerator
 from accelerate.state import AcceleratorState
 
 from ..evaluation.runs import save_evaluation
-from ..run.build import RunConfig
+from ..run.build import RunConfig, build_model
+from ..run.folder import RunFolder
 from ..run.imports import import_modules
 from .log import tracker_names
-from .setup import Stopped, Terminated, build_model, claim_folder, learning_rate, locked
-from .trainer import Trainer
+from .setup import Stopped, Terminated, learning_rate
+from .trainer import TrainingRun
 
-__all__ = ["Stopped", "Terminated", "Trainer", "build_model", "learning_rate", "train"]
+__all__ = ["Stopped", "Terminated", "TrainingRun", "build_model", "learning_rate", "train"]
 
 
 def train(
@@ -38,22 +39,22 @@ def train(
     no number or explodes, a state can't be saved, or SIGTERM came (the state is saved first); `ValueError` for a folder
     that holds another run.
     """
-    out = Path(out)
+    folder = RunFolder(out)
     import_modules(run.imports)  # a worker process has not read the run
-    accelerator = _accelerator(run, out, tracker_names(run, quiet))
+    accelerator = _accelerator(run, folder.path, tracker_names(run, quiet))
     main = accelerator.is_main_process
     if main:
-        claim_folder(run, out)
+        folder.claim(run)
     accelerator.wait_for_everyone()
-    with locked(out) if main else contextlib.nullcontext(), _uploads(push if main else None, private) as uploads:
-        if not (out / "model.safetensors").is_file():
-            Trainer(run, out, accelerator, on_step, quiet, uploads).run_to_the_end()
-        if evaluate and not (out / "results.jsonl").is_file():
-            save_evaluation(out, processes=accelerator)
+    with folder.locked() if main else contextlib.nullcontext(), _uploads(push if main else None, private) as uploads:
+        if not folder.is_finished:
+            TrainingRun(run, folder, accelerator, on_step, quiet, uploads).run_to_the_end()
+        if evaluate and not folder.results.is_file():
+            save_evaluation(folder.path, processes=accelerator)
         accelerator.wait_for_everyone()
         if uploads and evaluate:
-            uploads.run(out)
-    return out
+            uploads.run(folder.path)
+    return folder.path
 
 
 def _accelerator(run: RunConfig, out: Path, trackers: list[str]) -> Accelerator:

@@ -7,7 +7,6 @@ import json
 import resource
 import sys
 import time
-from pathlib import Path
 
 import torch
 from accelerate import Accelerator
@@ -16,6 +15,7 @@ from tqdm.auto import tqdm
 
 from ..common.files import write_rows
 from ..run.build import RunConfig, to_tree
+from ..run.folder import RunFolder
 from ..run.schema import choose
 from .state import Progress
 
@@ -35,11 +35,13 @@ def tracker_names(run: RunConfig, quiet: bool | None) -> list[str]:
     return names
 
 
-class Journal:
+class TrainingLog:
     """Writes each line to train.jsonl at once, and to the bar and the trackers."""
 
-    def __init__(self, run: RunConfig, out: Path, progress: Progress, accelerator: Accelerator, quiet: bool | None):
-        self.run, self.path, self.progress, self.accelerator = run, out / "train.jsonl", progress, accelerator
+    def __init__(
+        self, run: RunConfig, folder: RunFolder, progress: Progress, accelerator: Accelerator, quiet: bool | None
+    ):
+        self.run, self.path, self.progress, self.accelerator = run, folder.log_file, progress, accelerator
         self.main = accelerator.is_main_process
         self.trackers = bool(accelerator.log_with)
         self.started, self.seconds_before, self.tokens_before = time.monotonic(), progress.seconds, progress.tokens_seen
@@ -47,7 +49,7 @@ class Journal:
             write_rows(self.path, progress.log)  # without the lines that were written after the state was saved
         if self.trackers:
             with contextlib.redirect_stdout(io.StringIO()):
-                names = {"trackio": {"name": out.name}, "wandb": {"name": out.name}}
+                names = {"trackio": {"name": folder.name}, "wandb": {"name": folder.name}}
                 accelerator.init_trackers("hf_posgen", config=_flat(to_tree(run)), init_kwargs=names)
         self.bar = tqdm(
             total=run.train.steps,

@@ -3,7 +3,6 @@
 import contextlib
 import math
 import signal
-from pathlib import Path
 
 import torch
 from accelerate import Accelerator
@@ -12,11 +11,12 @@ from accelerate.utils import DistributedType, set_seed
 from ..evaluation.measuring import validate
 from ..metrics.functional import IGNORE
 from ..model.modeling_posgen import PosGenForCausalLM
-from ..run.build import RunConfig, run_hash
+from ..run.build import RunConfig, build_model, run_hash
+from ..run.folder import RunFolder
 from ..tasks import build_task, examples, train_cell
 from .checkpoints import Checkpoints
-from .log import Journal
-from .setup import Stopped, Terminated, build_model, learning_rate
+from .log import TrainingLog
+from .setup import Stopped, Terminated, learning_rate
 from .state import Progress
 
 EXPLODED = 20.0  # times the loss at the start, or of a uniform guess where that is larger
@@ -28,11 +28,13 @@ def places_asked(labels_NT: torch.Tensor) -> int:
     return labels_NT.shape[1] - int(asked[0]) if len(asked) else 1
 
 
-class Trainer:
+class TrainingRun:
     """One run in one process; the others of a launch do the same at the same time."""
 
-    def __init__(self, run: RunConfig, out: Path, accelerator: Accelerator, on_step=None, quiet=None, uploads=None):
-        self.run, self.train, self.out, self.accelerator = run, run.train, out, accelerator
+    def __init__(
+        self, run: RunConfig, folder: RunFolder, accelerator: Accelerator, on_step=None, quiet=None, uploads=None
+    ):
+        self.run, self.train, self.folder, self.accelerator = run, run.train, folder, accelerator
         self.on_step, self.quiet = on_step, quiet
         self.task = build_task(run.task)
         model = build_model(run)
@@ -44,7 +46,7 @@ class Trainer:
         self.parameters = list(self.model.parameters())
         self.forward = torch.compile(self.model) if self.train.compile else self.model
         self.progress = Progress(run_hash(run), accelerator.num_processes)
-        self.checkpoints = Checkpoints(run, out, accelerator, self.progress, uploads)
+        self.checkpoints = Checkpoints(run, folder, accelerator, self.progress, uploads)
         self.signalled = self.terminated = False
         set_seed(run.seed + 1000003 * accelerator.process_index)  # dropout and sampled positions differ by process
 
@@ -55,15 +57,15 @@ class Trainer:
     def run_to_the_end(self) -> None:
         self.checkpoints.resume()
         previous = self._catch_sigterm()
-        self.journal = Journal(self.run, self.out, self.progress, self.accelerator, self.quiet)
+        self.log = TrainingLog(self.run, self.folder, self.progress, self.accelerator, self.quiet)
         try:
             while not self.progress.finished:
                 loss = self.step()
-                self.journal.step(loss, learning_rate(self.train, self.progress.step - 1))
+                self.log.step(loss, learning_rate(self.train, self.progress.step - 1))
                 self._after_step()
-            self.checkpoints.publish_model()
+            self.checkpoints.commit_model()
         finally:
-            self.journal.close()
+            self.log.close()
             if previous is not None:
                 signal.signal(signal.SIGTERM, previous)
 
@@ -147,7 +149,7 @@ class Trainer:
         """Score the trained cells; remember the best, and decide on stopping early."""
         progress, train = self.progress, self.train
         summary = validate(self.plain, self.task, self.run, self.accelerator)
-        self.journal.validation(summary)
+        self.log.validation(summary)
         progress.validations_since_best += 1
         score = math.exp(-summary["nll"]) if self.task.natural else summary["token_accuracy"]
         if score > progress.best:

@@ -8,9 +8,8 @@ import math
 
 import torch
 
-from ...run.build import build_run
+from ...run.build import build_model, build_run
 from ...tasks import build_task
-from ...training.launch import build_model
 
 PAIRS = 22  # 16 symbols and two control tokens leave 46 of 64 channels
 
