@@ -161,10 +161,10 @@ class RunFolder:
         self.path.mkdir(parents=True, exist_ok=True)
         tree = to_tree(run)
         if self.is_run:
-            there = self.config_tree()
-            if identity(there) != identity(tree):
+            there, here = identity(self.config_tree()), identity(tree)
+            if there != here:
                 raise ValueError(
-                    f"{self.path} holds a run with another configuration ({_difference(there, tree)}): choose another"
+                    f"{self.path} holds a run with another configuration ({_difference(there, here)}): choose another"
                 )
         elif any(self.path.iterdir()):
             raise ValueError(f"{self.path} is not empty and holds no run: choose another folder")
