@@ -242,3 +242,17 @@ def test_memory_stays_flat(tmp_path):
         assert done.returncode == 0, done.stderr[-2000:]
         peaks.append(float(done.stdout.split()[-1]))
     assert peaks[1] < peaks[0] + 60, f"peaks {peaks} MiB"
+
+
+def test_a_card_is_a_function_of_the_manifests_beside_the_data(tmp_path):
+    """Read back from the files, they give the exported card again; a file that is none is named."""
+    from hf_posgen.tasks.dataset.manifest import MANIFEST, read_manifest
+
+    folder = export_task("repeat_copy", tmp_path / "hub", configs=list(CONFIGS["repeat_copy"])[:2], **SIZES)
+    read = {path.parent.name: read_manifest(path.read_text(), path.name) for path in folder.glob(f"*/{MANIFEST}")}
+    manifests = {config: read[config] for config in list(CONFIGS["repeat_copy"])[:2]}
+    assert dataset_card("repeat_copy", manifests) == (folder / "README.md").read_text()
+    assert 'load_dataset("me/other"' in dataset_card("repeat_copy", manifests, "me/other")
+    for text in ("", "[]", '{"task": {}}'):
+        with pytest.raises(ValueError, match="^there is no manifest of an exported configuration"):
+            read_manifest(text, "there")

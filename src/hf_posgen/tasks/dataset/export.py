@@ -12,8 +12,9 @@ from ..configs import CONFIGS
 from ..core.task import Task
 from ..registry import build_task, config_name, config_spec, generated
 from .builder import check_sizes
-from .card import Written, dataset_card, planned
+from .card import dataset_card
 from .duplicates import count_duplicates
+from .manifest import MANIFEST, Manifest, describe
 from .tables import arrow_table, features, pieces
 
 SHARD_TOKENS = 20_000_000
@@ -28,7 +29,7 @@ def export_task(
     count: int = 1000,
     train_count: int | dict[str, int] = 10000,
 ) -> Path:
-    """Write a folder that `load_dataset(folder, config)` opens: Parquet shards, README.md and eval.yaml.
+    """Write a folder that `load_dataset(folder, config)` opens: Parquet shards, manifests, README.md and eval.yaml.
 
     task: a name, for some of its named configurations (None: all), or a spec, for that one. `count` sequences per cell of
     the evaluation splits, `train_count` per cell of `train` (also by configuration). Files are called
@@ -48,15 +49,17 @@ def export_task(
     folder.parent.mkdir(parents=True, exist_ok=True)
     beside = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
     try:
-        written = {}
+        manifests = {}
         for config, one in chosen.items():
-            written[config] = planned(one, seed, count, counts[config])
-            for split in written[config].splits:
-                written[config].files += _write_split(one, written[config], split, beside / config)
-            written[config].duplicates = count_duplicates(one, seed, count, counts[config])
-        (beside / "README.md").write_text(dataset_card(name, written))
-        splits = {config: one.splits for config, one in written.items()}
-        (beside / "eval.yaml").write_text(benchmark_file(repository(name), splits))
+            manifests[config] = manifest = describe(one, seed, count, counts[config])
+            for split in manifest.splits:
+                manifest.files += _write_split(one, manifest, split, beside / config)
+            for split, repeated in count_duplicates(one, seed, count, counts[config]).items():
+                manifest.splits[split]["in_train"] = repeated
+            (beside / config / MANIFEST).write_text(manifest.text(), encoding="utf-8")
+        (beside / "README.md").write_text(dataset_card(name, manifests), encoding="utf-8")
+        splits = {config: list(manifest.splits) for config, manifest in manifests.items()}
+        (beside / "eval.yaml").write_text(benchmark_file(repository(name), splits), encoding="utf-8")
         beside.chmod(0o755)
         if folder.exists():
             folder.rmdir()
@@ -79,10 +82,11 @@ def _chosen(task: str | dict | Task, configs: list[str] | None) -> dict[str, Tas
     return {config: build_task(config_spec(task, config)) for config in configs or CONFIGS[task]}
 
 
-def _write_split(task: Task, plan: Written, split: str, folder: Path) -> list[dict]:
+def _write_split(task: Task, manifest: Manifest, split: str, folder: Path) -> list[dict]:
     """Write a split's shards; returns their files, rows, bytes and checksums."""
     folder.mkdir(parents=True, exist_ok=True)
-    cells, count, schema = task.cells(split), plan.rows_per_cell(split), features(task).arrow_schema
+    cells, schema = task.cells(split), features(task).arrow_schema
+    count = manifest.train_count if split == "train" else manifest.count
     shards = max(1, -(-count * sum(cell.length + task.slots() for cell in cells) // SHARD_TOKENS))
     spans = [(cell, *piece) for cell in cells for piece in pieces(cell, 0, count)]
     shards = min(shards, len(spans))
@@ -92,7 +96,7 @@ def _write_split(task: Task, plan: Written, split: str, folder: Path) -> list[di
         mine = spans[shard * len(spans) // shards : (shard + 1) * len(spans) // shards]
         with pq.ParquetWriter(path, schema, compression="zstd") as writer:
             for cell, start, stop in mine:
-                writer.write_table(arrow_table(task, plan.seed, split, cell, start, stop))
+                writer.write_table(arrow_table(task, manifest.seed, split, cell, start, stop))
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         rows = sum(stop - start for _, start, stop in mine)
