@@ -61,8 +61,8 @@ def test_translated_logits_are_the_models_own(models, name, prefix):
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("bert", "reads ahead, as encoders do: only causal language models are asked"),
-        ("t5", "is a t5, and that is no decoder: only causal language models are asked"),
+        ("bert", "reads ahead, as encoders do: only causal language models are evaluated"),
+        ("t5", "is a t5, and that is no decoder: only causal language models are evaluated"),
         ("headless", "holds no whole model: it lacks lm_head.weight"),
     ],
 )

@@ -9,8 +9,9 @@ import torch
 
 from hf_posgen.common.files import read_rows
 from hf_posgen.evaluation.cells import fits
-from hf_posgen.evaluation.measuring import measure_cells, predict, predict_freely, validate
+from hf_posgen.evaluation.measuring import Measurement, validate
 from hf_posgen.evaluation.runs import evaluate, save_evaluation
+from hf_posgen.evaluation.scoring import predict, predict_freely
 from hf_posgen.run.build import build_model, build_run
 from hf_posgen.tasks import Cell, build_task, examples
 from hf_posgen.training.launch import train
@@ -48,7 +49,7 @@ def test_a_solver_scores_one_everywhere(spec):
     task = build_task(spec)
     wanted = [(split, cells[0]) for split, cells in task.splits().items() if cells and split != "train"]
     wanted = [(split, cell) for split, cell in wanted if cell.length < 200]
-    for row in measure_cells(Oracle(task), task, wanted, seed=0, count=24, batch_tokens=600):
+    for row in Measurement(Oracle(task), task, seed=0, count=24, batch_tokens=600).rows(wanted):
         assert row["exact_match"] == row["token_accuracy"] == 1.0
         assert row["exact_match_high"] == 1.0 and 0.8 < row["exact_match_low"] < 1.0
         assert row["nll"] < 0.01
@@ -57,7 +58,7 @@ def test_a_solver_scores_one_everywhere(spec):
 def test_wrong_answers_are_counted_and_wilson_is_over_sequences():
     task = build_task({"name": "fixed_offset", "bos": True})
     oracle = Oracle(task, wrong=lambda row, place: row % 4 == 0)
-    (row,) = measure_cells(oracle, task, [("test", Cell(8, 3))], seed=0, count=100, batch_tokens=10**6)
+    (row,) = Measurement(oracle, task, seed=0, count=100, batch_tokens=10**6).rows([("test", Cell(8, 3))])
     tokens, labels = examples(task, 0, "test", Cell(8, 3), 0, 100)
     accidental = sum((labels[row].max() + 1) % 2 == labels[row].max() for row in range(0, 100, 4))
     assert row["exact_match"] == pytest.approx((75 + accidental) / 100)
@@ -69,7 +70,7 @@ def test_first_and_rest_of_a_paste_apart():
     tokens, labels = examples(task, 0, "test", Cell(48, 5), 0, 16)
     first = (labels != -100) & ~np.pad(labels != -100, ((0, 0), (1, 0)))[:, :-1]
     oracle = Oracle(task, wrong=lambda row, place: bool(first[row, place]))
-    (row,) = measure_cells(oracle, task, [("test", Cell(48, 5))], seed=0, count=16, batch_tokens=10**6)
+    (row,) = Measurement(oracle, task, seed=0, count=16, batch_tokens=10**6).rows([("test", Cell(48, 5))])
     assert row["rest_accuracy"] == 1.0 and row["first_accuracy"] < 0.2 and row["exact_match"] < 0.2
 
 
@@ -101,10 +102,10 @@ def test_free_running_agrees_where_it_must():
     """A sequence is right as a whole with its own answers exactly if it is with the right ones; a solver always."""
     task = build_task(STREAM)
     wanted = [("test", Cell(48, 5)), ("farther", Cell(48, 12))]
-    for row in measure_cells(Oracle(task), task, wanted, 0, 16, 10**6, free_running=True):
+    for row in Measurement(Oracle(task), task, 0, 16, 10**6, free_running=True).rows(wanted):
         assert row["free_running_accuracy"] == 1.0 and row["free_running_accuracy_low"] < 1.0
     model = build_model(small_run(task=STREAM))
-    plain, freely = (measure_cells(model, task, wanted, 0, 40, 500, free_running=one) for one in (False, True))
+    plain, freely = (Measurement(model, task, 0, 40, 500, free_running=one).rows(wanted) for one in (False, True))
     for one, other in zip(plain, freely, strict=True):
         extra = {key for key in other if key.startswith("free_running")}
         assert len(extra) == 3 and {key: other[key] for key in other if key not in extra} == one
@@ -120,12 +121,12 @@ def test_scores_do_not_depend_on_the_batch():
     run = small_run(task=STREAM)
     task, model = build_task(run.task), build_model(run)
     wanted = [("test", Cell(48, 5)), ("both", Cell(64, 9))]
-    rows = [measure_cells(model, task, wanted, 0, 40, batch_tokens) for batch_tokens in (1, 333, 10**6)]
+    rows = [Measurement(model, task, 0, 40, batch_tokens).rows(wanted) for batch_tokens in (1, 333, 10**6)]
     for other in rows[1:]:
         for mine, theirs in zip(rows[0], other, strict=True):
             assert mine.pop("nll") == pytest.approx(theirs.pop("nll"), abs=1e-5)
         assert rows[0] == other
-        rows[0] = measure_cells(model, task, wanted, 0, 40, 333)
+        rows[0] = Measurement(model, task, 0, 40, 333).rows(wanted)
 
 
 def test_predictions_are_those_of_the_full_forward():
@@ -200,7 +201,7 @@ def test_a_folder_that_is_no_run(tmp_path, stream_run):
         evaluate(tmp_path)
     (tmp_path / "half").mkdir()
     shutil.copy(stream_run / "run.yaml", tmp_path / "half")
-    with pytest.raises(ValueError, match="holds no model.safetensors"):
+    with pytest.raises(ValueError, match="holds no config.json and no model.safetensors"):
         evaluate(tmp_path / "half")
 
 
@@ -219,7 +220,7 @@ def test_validation_is_the_rows_means():
     task, model = build_task(run.task), build_model(run)
     summary = validate(model, task, run)
     wanted = [("validation", cell) for cell in task.cells("validation")]
-    rows = measure_cells(model, task, wanted, run.seed, run.train.validation_count, 10**6)
+    rows = Measurement(model, task, run.seed, run.train.validation_count, 10**6).rows(wanted)
     for key in ("exact_match", "token_accuracy", "nll"):
         assert summary[key] == pytest.approx(np.mean([row[key] for row in rows]), abs=1e-6)
     assert summary["worst_token_accuracy"] == min(row["token_accuracy"] for row in rows)

@@ -12,7 +12,7 @@ SPECS = ["fixed_offset", {"name": "cued_delay", "answer": "cue"}, {"name": "uniq
 
 def lines(task, tokens):
     """Each line of a sequence, in the task's own form."""
-    ask, after = task.control("ASK"), task.control("NEXT")
+    ask, after = task.control("ANSWER"), task.control("NEXT")
     out = [[]]
     for token in tokens.tolist():
         if token == after:
@@ -32,7 +32,7 @@ def test_every_line_is_a_sequence_of_the_task_and_only_the_last_is_asked(spec):
     for row, asked in zip(tokens, labels, strict=True):
         *shown, last = lines(task, row)
         assert len(shown) == 3
-        for line, one in zip(shown, task.shown(), strict=True):
+        for line, one in zip(shown, task.shown_cells(), strict=True):
             assert len(line) == one.length + inner.slots()
             assert all(line[place] == answer for place, answer in inner.oracle(line).items())
         answers = inner.oracle(last)
@@ -47,10 +47,10 @@ def test_every_line_is_a_sequence_of_the_task_and_only_the_last_is_asked(spec):
 
 def test_what_a_prompt_looks_like():
     task = FewShot(task=build_task({"name": "fixed_offset", "bos": True}), shots=2)
-    assert task.shown() == [Cell(4, 3), Cell(16, 3)], "from the first trained cell to the last"
+    assert task.shown_cells() == [Cell(4, 3), Cell(16, 3)], "from the first trained cell to the last"
     tokens, labels = examples(task, 0, "test", Cell(5, 3), 0, 1)
     words = [task.vocabulary[token] for token in tokens[0]]
-    assert [i for i, word in enumerate(words) if word == "[ASK]"] == [4, 23, 31]
+    assert [i for i, word in enumerate(words) if word == "[ANSWER]"] == [4, 23, 31]
     assert [i for i, word in enumerate(words) if word == "[NEXT]"] == [6, 25] and "[BOS]" not in words
     assert words[5] == words[0] and words[24] == words[7 + 12] and words[32] == words[26 + 1]
     assert (labels[0, :-1] == -100).all() and labels[0, -1] == tokens[0, -1]
@@ -74,7 +74,7 @@ def test_the_rest_is_the_tasks():
 def test_what_cannot_be_shown_is_refused():
     with pytest.raises(ValueError, match="answers don't stand in the sequence"):
         FewShot(task=build_task({"name": "fixed_offset", "query": "every"}), shots=1)
-    with pytest.raises(ValueError, match="solved examples have no positions: ask it by symbols"):
+    with pytest.raises(ValueError, match="solved examples have no positions: use --prompt symbols"):
         FewShot(task=build_task({"name": "unique_copy", "positions": "coupled"}), shots=1)
     with pytest.raises(ValueError, match="shots is 0; it must be at least 1"):
         FewShot(task=build_task("fixed_offset"), shots=0)

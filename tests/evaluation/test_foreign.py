@@ -11,8 +11,9 @@ import torch
 from hf_posgen.cli.dispatch import main
 from hf_posgen.common.files import read_rows
 from hf_posgen.evaluation.any_model import Translated
-from hf_posgen.evaluation.foreign import open_target, run_evaluation
-from hf_posgen.evaluation.measuring import predict_freely, scores_of_cell
+from hf_posgen.evaluation.measuring import Measurement
+from hf_posgen.evaluation.scoring import predict_freely
+from hf_posgen.evaluation.targets import open_target, run_evaluation
 from hf_posgen.hub.publish import push
 from hf_posgen.report.markdown import report
 from hf_posgen.tasks import Cell, build_task, examples, task_tokenizer, train_cell
@@ -81,7 +82,7 @@ def test_past_its_limit_only_where_that_is_asked_for(trained):
     said = (
         r"holds 40 tokens, and longer L48 d3 \(49\), longer L600 d3 \(601\) need more: leave them out with --splits or "
     )
-    said += "--lengths, or ask for more than it was made for with --past-limit$"
+    said += "--lengths, or evaluate it on more than it was made for with --past-limit$"
     with pytest.raises(ValueError, match=said):
         run_evaluation(str(trained), task=longer, count=8)
     rows, _, where = run_evaluation(str(trained), task=longer, count=100, past_limit=True, splits=["longer"])
@@ -94,7 +95,7 @@ def test_past_its_limit_only_where_that_is_asked_for(trained):
 
 
 def test_a_table_cannot_be_asked_past_its_end(models):
-    with pytest.raises(ValueError, match="can't be asked past its 64 tokens: only rotary models can"):
+    with pytest.raises(ValueError, match="can't read past its 64 tokens: only rotary models can"):
         open_target(str(models / "gpt2"), SHORT, past_limit=True)
     with pytest.raises(ValueError, match=r"validation L4 d3 \(\d+\), .* and \d+ more need more: choose another task"):
         run_evaluation(str(models / "gpt2"), task=SHORT, prompt="few-shot", shots=20)
@@ -112,8 +113,7 @@ def test_scores_are_those_of_the_text_read_by_hand(name, prompt, models, tmp_pat
     rows, said, _ = run_evaluation(str(models / name), **options)
     symbols = json.loads((tmp_path / "evaluation.json").read_text())["symbols"]
     assert "symbols: 'Ġa' 'Ġb'" in said
-    task, _ = open_target(str(models / name), SMALL, prompt=prompt, shots=2)
-    task = task.task
+    task = open_target(str(models / name), SMALL, prompt=prompt, shots=2).task
     for row in rows:
         tokens, labels = examples(task, 0, "longer", Cell(row["length"], 3), 0, 30)
         right = 0
@@ -149,7 +149,8 @@ def test_rows_of_all_kinds_stand_in_one_report(models, finished_run, tmp_path):
 def test_a_foreign_model_reads_its_own_paste(models):
     """What it would write after the prompt: as transformers' own greedy decoding within the task's symbols."""
     spec = {"name": "unique_copy", "layout": "tight", "symbols": 12, "min_count": 3, "max_count": 4, "test_counts": [5]}
-    target, about = open_target(str(models / "llama"), task=spec, prompt="few-shot", shots=2)
+    target = open_target(str(models / "llama"), task=spec, prompt="few-shot", shots=2)
+    about = target.about
     tokens, labels = (
         torch.from_numpy(part) for part in examples(target.task, 0, "test", target.task.cells("test")[0], 0, 3)
     )
@@ -190,9 +191,11 @@ def test_a_few_cells_asked_again_leave_the_others(finished_run, models, tmp_path
     assert read_rows(out / "results.jsonl")[: len(kept)] == kept
     text = (out / "results.jsonl").read_text()
     for name, other in (("llama", {}), ("gpt2", {"seed": 1}), ("gpt2", {"prompt": "few-shot"})):
-        with pytest.raises(ValueError, match=r"out holds rows of another question \(.*differ\): choose another folder"):
+        with pytest.raises(
+            ValueError, match=r"out holds rows of another evaluation \(.*differ\): choose another folder"
+        ):
             run_evaluation(str(models / name), task=SHORT, **again | other)
-    with pytest.raises(ValueError, match=r"another question \(task"):
+    with pytest.raises(ValueError, match=r"another evaluation \(task"):
         run_evaluation(str(models / "gpt2"), task=SHORT | {"symbols": 4}, **again)
     assert (out / "results.jsonl").read_text() == text
 
@@ -234,13 +237,13 @@ class Cramped(torch.nn.Module):
 def test_batches_are_halved_until_they_fit():
     task = build_task(SMALL)
     model = Translated(tiny.llama(18), list(range(18)))
-    wanted = scores_of_cell(model, task, "test", Cell(6, 3), 0, 100, 10**6)
+    wanted = Measurement(model, task, 0, 100, 10**6).scores("test", Cell(6, 3))
     cramped = Cramped(model, room=30)
-    found = scores_of_cell(cramped, task, "test", Cell(6, 3), 0, 100, 10**6)
+    halved = Measurement(cramped, task, 0, 100, 10**6).scores("test", Cell(6, 3))
     assert cramped.asked == [100, 50, 25, 25, 25, 25]
-    assert all((found[0][key] == wanted[0][key]).all() for key in ("answers_correct", "answers"))
+    assert all((halved.sequences[key] == wanted.sequences[key]).all() for key in ("answers_correct", "answers"))
     with pytest.raises(RuntimeError, match=r"memory doesn't suffice for one sequence of 7 tokens \(L6 d3\)"):
-        scores_of_cell(Cramped(model, room=0), task, "test", Cell(6, 3), 0, 2, 10**6)
+        Measurement(Cramped(model, room=0), task, 0, 2, 10**6).scores("test", Cell(6, 3))
 
 
 def test_text_is_split_by_the_models_own_tokenizer(models, tmp_path):
@@ -271,7 +274,7 @@ def test_a_run_on_text_is_asked_its_text(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((), "says no task: name one with --task (posgen list tasks)"),
+        ((), "names no task: name one with --task (posgen list tasks)"),
         (("--task.offset", "2"), "a task is a name or a dict"),
         (("--task", "fixd_offset"), "did you mean 'fixed_offset'"),
         (("--task", "irregular_echo"), "is real-valued: no language model reads it"),
@@ -327,7 +330,7 @@ def test_models_on_the_hub(hub, models, finished_run, tmp_path):
     for said in (
         "tester/nothing is neither a folder nor a model on the Hub that this token may see",
         "tester/theirs has no revision 'next'",
-        "tester/theirs is no run of ours, so it says no task",
+        "tester/theirs is no run of ours, so it names no task",
     ):
         assert f"posgen: {said}" in told
     assert told.count("left with 2") == 3 and WRITE not in told

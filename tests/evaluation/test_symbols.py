@@ -3,7 +3,7 @@
 import pytest
 
 from hf_posgen.evaluation.few_shot import FewShot
-from hf_posgen.evaluation.symbols import prefix_ids, task_ids, word_ids
+from hf_posgen.evaluation.symbols import SymbolMap, map_symbols, prefix_ids, word_ids
 from hf_posgen.tasks import build_task, task_tokenizer
 from tests.helpers.tiny_models import TOKENIZERS
 
@@ -16,9 +16,10 @@ def tokenizer(request):
 
 
 def test_words_are_distinct_tokens_that_a_text_of_them_is_split_into(tokenizer):
-    ids, _, how = task_ids("m", tokenizer, 0, TASK)
-    assert how == "words" and len(ids) == len(set(ids)) == TASK.vocab_size
-    assert ids == task_ids("m", tokenizer, 0, TASK)[0], "a function of tokenizer and task alone"
+    symbols = map_symbols("m", tokenizer, 0, TASK)
+    ids = symbols.ids
+    assert symbols.source == "words" and len(ids) == len(set(ids)) == TASK.vocab_size
+    assert symbols == map_symbols("m", tokenizer, 0, TASK), "a function of tokenizer and task alone"
     texts = [token.lstrip("Ġ▁") for token in tokenizer.convert_ids_to_tokens(ids)]
     assert texts[:5] == ["a", "b", "c", "d", "e"], "letters first, in their order"
     text = " ".join(texts)
@@ -33,7 +34,7 @@ def test_after_the_letters_come_words_then_all_there_is(tokenizer):
     with pytest.raises(
         ValueError, match=rf"m has only {len(many)} words of one token, and task 'fixed_offset' needs 502"
     ):
-        task_ids("m", tokenizer, 0, build_task({"name": "fixed_offset", "symbols": 500}))
+        map_symbols("m", tokenizer, 0, build_task({"name": "fixed_offset", "symbols": 500}))
 
 
 def test_a_tokenizer_without_blanks_is_used_without():
@@ -46,29 +47,28 @@ def test_a_tokenizer_without_blanks_is_used_without():
 
 
 def test_the_tasks_own_names_come_first():
-    ids, prefix, how = task_ids("m", task_tokenizer(TASK), 0, TASK)
-    assert (ids, prefix, how) == (list(range(18)), (), "own")
+    assert map_symbols("m", task_tokenizer(TASK), 0, TASK) == SymbolMap(list(range(18)), (), "own")
     reordered = task_tokenizer(build_task({"name": "fixed_offset", "symbols": 20}))
-    assert task_ids("m", reordered, 0, TASK)[0][-2:] == [20, 21], "by name, not by number"
+    assert map_symbols("m", reordered, 0, TASK).ids[-2:] == [20, 21], "by name, not by number"
 
 
 def test_without_a_tokenizer_only_a_vocabulary_of_the_same_size_will_do():
-    assert task_ids("m", None, 18, TASK) == (list(range(18)), (), "ids")
+    assert map_symbols("m", None, 18, TASK) == SymbolMap(list(range(18)), (), "ids")
     with pytest.raises(ValueError, match="m has no tokenizer, and its vocabulary of 50 tokens is not that of task"):
-        task_ids("m", None, 50, TASK)
+        map_symbols("m", None, 50, TASK)
 
 
 def test_what_a_text_begins_with():
     byte_level, metaspace = TOKENIZERS["byte-level"](), TOKENIZERS["metaspace"]()
     assert prefix_ids(byte_level) == (byte_level.bos_token_id,) and prefix_ids(metaspace) == ()
     anchored = build_task({"name": "fixed_offset", "bos": True})
-    ids, prefix, _ = task_ids("m", byte_level, 0, anchored)
-    assert ids[anchored.bos_token_id] == byte_level.bos_token_id and prefix == (), "a text begins once"
-    ids, prefix, _ = task_ids("m", byte_level, 0, TASK)
-    assert byte_level.bos_token_id not in ids and prefix == (byte_level.bos_token_id,)
+    symbols = map_symbols("m", byte_level, 0, anchored)
+    assert symbols.ids[anchored.bos_token_id] == byte_level.bos_token_id and symbols.prefix == (), "a text begins once"
+    symbols = map_symbols("m", byte_level, 0, TASK)
+    assert byte_level.bos_token_id not in symbols.ids and symbols.prefix == (byte_level.bos_token_id,)
 
 
 def test_lines_end_with_a_newline_where_there_is_one(tokenizer):
     task = FewShot(task=TASK, shots=2)
-    ids = task_ids("m", tokenizer, 0, task)[0]
+    ids = map_symbols("m", tokenizer, 0, task).ids
     assert tokenizer.convert_ids_to_tokens(ids)[-1] in ("Ċ", "<0x0A>", "\n") and len(set(ids)) == task.vocab_size

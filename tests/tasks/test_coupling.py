@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from hf_posgen.common.files import read_rows
-from hf_posgen.evaluation.measuring import measure
+from hf_posgen.evaluation.measuring import Measurement
 from hf_posgen.evaluation.runs import load_run
 from hf_posgen.run.build import build_run
 from hf_posgen.tasks import Cell, build_task, dataset_card, examples, export_task, load_task
@@ -91,7 +91,7 @@ def test_one_layer_copies_any_length_by_coupled_positions(tmp_path):
     assert all(row["token_accuracy"] > 0.99 for row in rows)
     run, task, model = load_run(out)
     counted = build_task(run.task | {"positions": "counted"})
-    without = measure(model, counted, "test", task.cells("test")[-1], 0, 100, 10000)
+    without = Measurement(model, counted, 0, 100, 10000).row("test", task.cells("test")[-1])
     assert without["token_accuracy"] < 0.7, "it was the positions, and measuring hands them over"
 
 
@@ -115,12 +115,12 @@ def test_models_that_take_no_positions_are_not_asked(tmp_path):
     from transformers import LlamaConfig, LlamaForCausalLM
 
     from hf_posgen.evaluation.few_shot import FewShot
-    from hf_posgen.evaluation.foreign import open_target
+    from hf_posgen.evaluation.targets import open_target
 
     task = build_task({"name": "repeat_copy", **COUPLED})
     sizes = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 1}
     LlamaForCausalLM(LlamaConfig(vocab_size=task.vocab_size, **sizes)).save_pretrained(tmp_path / "llama")
-    with pytest.raises(ValueError, match="says itself where its tokens stand, and .* can't be told"):
+    with pytest.raises(ValueError, match="gives its tokens positions of its own, and .* takes none"):
         open_target(str(tmp_path / "llama"), {"name": "repeat_copy", **COUPLED})
     with pytest.raises(ValueError, match="solved examples have no positions"):
         FewShot(task=task)

@@ -92,7 +92,7 @@ def evaluate(arguments: list[str]) -> None:
     if given["splits"]:
         given["splits"] = sum(given["splits"], [])
     register()
-    from ..evaluation.foreign import run_evaluation
+    from ..evaluation.targets import run_evaluation
     from ..report.markdown import summary_tables
     from ..tasks.core.parameters import numbers
 

@@ -7,6 +7,6 @@ __getattr__, __all__ = lazy_face(
     {
         "evaluate": "runs",
         "save_evaluation": "runs",
-        "run_evaluation": "foreign",
+        "run_evaluation": "targets",
     },
 )

@@ -1,5 +1,4 @@
-"""Any causal language model of transformers as something that a task can be asked of: found, checked and opened, or refused
-in one sentence."""
+"""Any causal language model of transformers: found, checked and opened, or refused in one sentence."""
 
 import inspect
 import json
@@ -21,7 +20,8 @@ from transformers import CONFIG_MAPPING, MODEL_FOR_CAUSAL_LM_MAPPING, AutoConfig
 from transformers.modeling_outputs import CausalLMOutput
 
 from ..common.quiet import without_bars, without_hints
-from ..run.components import table_rows
+from ..run.components import component_name, table_rows
+from ..run.folder import MODEL_CONFIG
 
 LIMITS = ("max_position_embeddings", "n_positions", "max_seq_len", "max_sequence_length", "seq_length", "n_ctx")
 ROPES = {"linear": "rope_linear", "dynamic": "rope_dynamic_ntk", "yarn": "rope_yarn"}
@@ -30,7 +30,8 @@ ROPES |= {"longrope": "rope_longrope", "llama3": "rope_llama3"}
 
 @dataclass
 class AnyModel:
-    """name: as it was typed. tokenizer: None where there is none. revision: the commit; None for a folder."""
+    """A model that is open. name: as it was typed. tokenizer: None where there is none. revision: the commit; None for a
+    folder."""
 
     name: str
     model: nn.Module
@@ -39,34 +40,33 @@ class AnyModel:
 
     @property
     def config(self):
-        """Of the part that reads text."""
+        """The configuration of the part that reads text."""
         return self.model.config.get_text_config()
 
     @property
     def limit(self) -> int | None:
-        """How many tokens it was made for; None where nothing says (ALiBi, recurrences)."""
+        """How many tokens it was made for; None where its configuration has no limit (ALiBi, recurrences)."""
         if self.config.model_type == "posgen":
             return table_rows(self.config.to_dict())
-        found = (getattr(self.config, name, None) for name in LIMITS)
-        return next((value for value in found if isinstance(value, int) and value > 0), None)
+        values = (getattr(self.config, name, None) for name in LIMITS)
+        return next((value for value in values if isinstance(value, int) and value > 0), None)
 
     @property
     def goes_past(self) -> bool:
-        """Whether it can be asked past its limit: rotations are computed for any position, a table ends."""
+        """Whether it can read past its limit: rotations are computed for any position, a table ends."""
         return bool(getattr(self.config, "rope_parameters", None))
 
     @property
     def encoding(self) -> str:
         """Its positional encoding by our name, as far as the config tells."""
         if self.config.model_type == "posgen":
-            specs = self.config.position_encoding
-            return "+".join(dict.fromkeys(one["name"] for one in (specs if isinstance(specs, list) else [specs])))
+            return component_name(self.config.to_dict(), "position_encoding")
         if self.config.model_type in ("bloom", "mpt") or getattr(self.config, "alibi", False):
             return "alibi"
         if rope := getattr(self.config, "rope_parameters", None):
             return ROPES.get(rope.get("rope_type"), "rope")
         words = self.model.get_input_embeddings()
-        tables = [part for part in self.model.modules() if isinstance(part, nn.Embedding) and part is not words]
+        tables = [module for module in self.model.modules() if isinstance(module, nn.Embedding) and module is not words]
         return "learned" if tables else "unknown"
 
     @property
@@ -100,7 +100,7 @@ class Translated(nn.Module):
 def open_model(name: str, *, revision: str | None = None, trust_remote_code: bool = False, device=None) -> AnyModel:
     """A model from a folder or the Hub, in evaluation mode. Raises `ValueError` for what is no causal language model that
     can be opened as it is, `OSError` where the Hub can't be reached."""
-    file = find_file(name, "config.json", revision)
+    file = find_file(name, MODEL_CONFIG, revision)
     commit = None if Path(name).is_dir() else file.parent.name
     _check_description(name, json.loads(file.read_text()), trust_remote_code)
     where = {"revision": commit or "main", "trust_remote_code": trust_remote_code}
@@ -139,15 +139,15 @@ def find_file(name: str, path: str, revision: str | None = None) -> Path:
     except RepositoryNotFoundError:
         raise ValueError(f"{name} is neither a folder nor a model on the Hub that this token may see") from None
     except LocalEntryNotFoundError:
-        raise OSError(f"{name} is no folder, and the Hub can't be asked for it: check the network") from None
+        raise OSError(f"{name} is no folder, and the Hub can't be reached for it: check the network") from None
     except EntryNotFoundError:
-        if path != "config.json":
+        if path != MODEL_CONFIG:
             raise
         raise ValueError(f"{name} is no model of transformers: it holds no config.json") from None
 
 
 def _check_description(name: str, described: dict, trusted: bool) -> None:
-    """Code that comes with a model is run only where that was asked for."""
+    """Refuse a kind that transformers doesn't know, and code that comes with a model unless that may run."""
     kind, own = described.get("model_type"), described.get("auto_map", {})
     if kind in CONFIG_MAPPING:
         return
@@ -167,7 +167,7 @@ def _check_kind(name: str, config) -> None:
         config.model_type in CONFIG_MAPPING and type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING
     ):
         raise ValueError(
-            f"{name} is a {config.model_type}, and that is no decoder: only causal language models are asked"
+            f"{name} is a {config.model_type}, and that is no decoder: only causal language models are evaluated"
         )
 
 
@@ -180,7 +180,7 @@ def _tokenizer(name: str, where: dict):
 
 @torch.no_grad()
 def _check_causal(name: str, model: nn.Module) -> None:
-    """By what it does: another last token may change nothing before it."""
+    """Refuse a model that reads ahead, by trying: another last token may change nothing before it."""
     size = model.get_input_embeddings().num_embeddings
     tokens = torch.randint(size, (8,), generator=torch.Generator().manual_seed(0)).repeat(2, 1)
     tokens[1, -1] = (tokens[1, -1] + 1) % size
@@ -189,4 +189,4 @@ def _check_causal(name: str, model: nn.Module) -> None:
     if not torch.isfinite(scale):
         raise ValueError(f"{name} answers with what is no number")
     if gap > max(1e-5, 2 * torch.finfo(model.dtype).eps) * scale:
-        raise ValueError(f"{name} reads ahead, as encoders do: only causal language models are asked")
+        raise ValueError(f"{name} reads ahead, as encoders do: only causal language models are evaluated")

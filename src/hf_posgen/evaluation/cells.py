@@ -1,14 +1,14 @@
-"""A model evaluated cell by cell, in rows. Where it comes from: a run folder (runs.py), or anywhere (foreign.py)."""
+"""A model evaluated cell by cell, in rows. Where it comes from: a run folder (runs.py), or anywhere (targets.py)."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from torch import nn
 
-from ..run.build import EvaluationConfig
-from ..tasks import Cell, Task
-from .measuring import measure_cells, validation_summary
+from ..tasks import SPLITS, Cell, Task
+from .measuring import Measurement, validation_summary
 
+ALL_SPLITS = tuple(split for split in SPLITS if split != "train")
 FIT = 0.99  # of every trained cell; for streams
 FIT_STREAM = 0.95  # of the mean over trained distances
 NAMED = 4  # cells that an error lists
@@ -16,27 +16,63 @@ NAMED = 4  # cells that an error lists
 
 @dataclass
 class EvaluationTarget:
-    """A model that reads and answers in its task's tokens; `facts` stand in each of its rows. limit: how many tokens it can
-    hold, with the `prefix` that stands before each sequence; None: any number. further: how to ask it for more, if so."""
+    """A model that reads and answers in its task's tokens, and how it is measured.
+
+    facts: what stands in each of its rows. about: what is written down beside them. splits: those evaluated unless others
+    are named. limit: how many tokens it can hold, with the `prefix` that stands before each sequence; None: any number.
+    past_limit: how to evaluate it beyond that, as the end of an error's sentence."""
 
     name: str
-    model: nn.Module
-    task: Task
+    measurement: Measurement
     facts: dict
-    seed: int
-    options: EvaluationConfig
+    about: dict = field(default_factory=dict)
+    splits: tuple[str, ...] = ALL_SPLITS
     limit: int | None = None
     prefix: int = 0
-    further: str = ""
+    past_limit: str = ""
+
+    @property
+    def model(self) -> nn.Module:
+        return self.measurement.model
+
+    @property
+    def task(self) -> Task:
+        return self.measurement.task
+
+    def with_task(self, task: Task, seed: int | None = None) -> "EvaluationTarget":
+        """Return the same model on another task, on sequences drawn with another seed unless that is None."""
+        seed = self.measurement.seed if seed is None else seed
+        return replace(
+            self, measurement=replace(self.measurement, task=task, seed=seed), facts=self.facts | task_facts(task)
+        )
+
+    def tokens(self, cell: Cell) -> int:
+        """Return how many tokens the model reads of a sequence of a cell."""
+        return self.prefix + cell.length + self.task.slots()
 
 
 def fits(task: Task, validation_rows: list[dict]) -> bool:
-    """Whether a run learned what it was shown: streams by the mean over trained distances, other tasks at every cell; on
-    text it must do better than the frequencies of the tokens, or it learned nothing of context."""
+    """Return whether a model can do what training showed: streams by the mean over trained distances, other tasks at every
+    cell; on text it must do better than the frequencies of the tokens, or it learned nothing of context."""
     summary = validation_summary(validation_rows)
     if task.natural:
         return summary["nll"] < task.unigram_nats("validation")
     return summary["token_accuracy"] >= FIT_STREAM if task.paste else summary["worst_token_accuracy"] >= FIT
+
+
+def task_facts(task: Task) -> dict:
+    """Return what every row holds of its task."""
+    trained = task.trained_cells()
+    lengths = [cell.length for cell in trained]
+    distances = [cell.distance for cell in trained if cell.distance is not None]
+    return {
+        "task": task.name,
+        "kind": task.kind,
+        "bos": task.bos,
+        "shortest_train_length": min(lengths),
+        "train_length": max(lengths),
+        "train_distance": [min(distances), max(distances)] if distances else None,
+    }
 
 
 def evaluate_target(
@@ -48,47 +84,52 @@ def evaluate_target(
     free_running: bool = False,
     processes=None,
 ) -> list[dict]:
-    """Rows for every cell of some splits (its own unless given), at some lengths (all), `count` sequences each.
-    free_running: also the accuracy where the model reads its own pasted tokens, not the right ones (`predict_freely`).
+    """Return rows for every cell of some splits (the target's own unless given), at some lengths (all), `count` sequences
+    each. free_running: also the accuracy where the model reads its own pasted tokens (`predict_freely`).
 
-    Raises `ValueError` before anything is asked: for a split that the task doesn't have, lengths without a cell, and cells
-    that the model can't hold, by name; free running where nothing is pasted."""
+    Raises `ValueError` before anything is measured: for a split that the task doesn't have, lengths without a cell, and
+    cells that the model can't hold, by name; free running where nothing is pasted."""
     task = target.task
     if free_running and not task.paste:
         raise ValueError(f"free running reads pasted tokens back, and task {task.name!r} pastes none: leave it out")
+    wanted = _wanted_cells(target, splits, lengths)
+    fit_on = [("validation", cell) for cell in task.cells("validation")]
+    cells = list(dict.fromkeys(fit_on + wanted))
+    _refuse_too_long(target, cells)
+    count = target.measurement.count if count is None else count
+    measurement = replace(target.measurement, count=count, free_running=free_running)
+    rows = measurement.rows(cells, processes)
+    facts = target.facts | {"fit": fits(task, rows[: len(fit_on)])}
+    return [facts | row for cell, row in zip(cells, rows, strict=True) if cell in wanted]
+
+
+def _wanted_cells(target: EvaluationTarget, splits, lengths) -> list[tuple[str, Cell]]:
+    """Return the (split, cell) pairs that are asked for. Raises `ValueError` where there are none."""
+    task = target.task
     for split in splits or ():
         task.cells(split)
-    mine = [split for split in splits or target.options.splits if task.splits().get(split)]
-    wanted = [
-        (split, cell) for split in mine for cell in task.cells(split) if lengths is None or cell.length in lengths
-    ]
+    names = [split for split in splits or target.splits if task.splits().get(split)]
+    cells = [(split, cell) for split in names for cell in task.cells(split)]
+    wanted = [(split, cell) for split, cell in cells if lengths is None or cell.length in lengths]
     if not wanted:
-        have = sorted({cell.length for split in mine for cell in task.cells(split)})
-        raise ValueError(
-            f"no cell of {', '.join(mine)} has one of these lengths; there are: {', '.join(map(str, have))}"
-        )
-    fit_on = [("validation", cell) for cell in task.cells("validation")]
-    both = list(dict.fromkeys(fit_on + wanted))
-    _refuse_too_long(target, both)
-    count = (target.options if count is None else replace(target.options, count=count)).count
-    rows = measure_cells(
-        target.model, task, both, target.seed, count, target.options.batch_tokens, processes, free_running
-    )
-    fit = fits(task, rows[: len(fit_on)])
-    return [target.facts | {"fit": fit} | row for pair, row in zip(both, rows, strict=True) if pair in wanted]
+        have = ", ".join(map(str, sorted({cell.length for _, cell in cells})))
+        raise ValueError(f"no cell of {', '.join(names)} has one of these lengths; there are: {have}")
+    return wanted
 
 
-def _refuse_too_long(target: EvaluationTarget, wanted: list[tuple[str, Cell]]) -> None:
-    needs = lambda cell: target.prefix + cell.length + target.task.slots()  # noqa: E731
-    long = [(split, cell) for split, cell in wanted if target.limit is not None and needs(cell) > target.limit]
+def _refuse_too_long(target: EvaluationTarget, cells: list[tuple[str, Cell]]) -> None:
+    """Raise `ValueError` that names the cells which the model can't hold."""
+    if target.limit is None:
+        return
+    long = [(split, cell) for split, cell in cells if target.tokens(cell) > target.limit]
     if not long:
         return
-    named = ", ".join(f"{split} {cell} ({needs(cell):,})" for split, cell in long[:NAMED])
+    named = ", ".join(f"{split} {cell} ({target.tokens(cell):,})" for split, cell in long[:NAMED])
     more = f" and {len(long) - NAMED} more" if len(long) > NAMED else ""
-    trained = any(split == "validation" for split, _ in long)
-    way = (
-        "choose another task, its trained cells are too long"
-        if trained
-        else "leave them out with --splits or --lengths"
+    if any(split == "validation" for split, _ in long):
+        advice = "choose another task, its trained cells are too long"
+    else:
+        advice = "leave them out with --splits or --lengths"
+    raise ValueError(
+        f"{target.name} holds {target.limit:,} tokens, and {named}{more} need more: {advice}{target.past_limit}"
     )
-    raise ValueError(f"{target.name} holds {target.limit:,} tokens, and {named}{more} need more: {way}{target.further}")

@@ -1,4 +1,4 @@
-"""Run folders: what is evaluated of one, and where its rows are kept."""
+"""Run folders as evaluation targets, and the rows that are kept in them."""
 
 from pathlib import Path
 
@@ -11,26 +11,14 @@ from ..run.components import component_name, table_rows
 from ..run.cost import training_flops
 from ..run.folder import RunFolder
 from ..tasks import Task, build_task
-from .cells import EvaluationTarget, evaluate_target
+from .cells import EvaluationTarget, evaluate_target, task_facts
+from .measuring import Measurement
 
-
-def task_facts(task: Task) -> dict:
-    """What every row says about the task."""
-    trained = task.trained_cells()
-    lengths = [cell.length for cell in trained]
-    distances = [cell.distance for cell in trained if cell.distance is not None]
-    return {
-        "task": task.name,
-        "kind": task.kind,
-        "bos": task.bos,
-        "shortest_train_length": min(lengths),
-        "train_length": max(lengths),
-        "train_distance": [min(distances), max(distances)] if distances else None,
-    }
+RUN_NAMES = ("run", "arm", "panel")  # what a row calls its run: all rows of a file say the same
 
 
 def run_facts(run: RunConfig, task: Task, model, folder: Path) -> dict:
-    """What every row of a run says about the run."""
+    """Return what every row of a run holds of the run."""
     steps = [line for line in RunFolder(folder).log() if "lr" in line]
     tokens = steps[-1]["tokens_seen"] if steps else 0
     return task_facts(task) | {
@@ -55,11 +43,21 @@ def run_facts(run: RunConfig, task: Task, model, folder: Path) -> dict:
     }
 
 
+def run_target(name: str, run: RunConfig, model, folder: Path, revision: str | None = None) -> EvaluationTarget:
+    """Return the evaluation target of a run whose model is loaded. folder: where its run.yaml and train.jsonl lie."""
+    task = build_task(run.task)
+    facts = run_facts(run, task, model, folder) | {"revision": revision}
+    measurement = Measurement(model, task, run.seed, run.evaluation.count, run.evaluation.batch_tokens)
+    limit = table_rows(model.config.to_dict())
+    about = {"model": name, "revision": revision, "task": run.task, "prompt": "symbols", "seed": run.seed}
+    about |= {"limit": limit, "symbols_are": "own"}
+    return EvaluationTarget(name, measurement, facts, about, run.evaluation.splits, limit)
+
+
 def load_run(folder: str | Path, device: torch.device | None = None):
-    """(run, task, model in evaluation mode) of a finished run folder. Raises `ValueError` for another folder."""
+    """Return (run, task, model in evaluation mode) of a finished run folder. Raises `ValueError` for another folder."""
     from transformers import AutoModelForCausalLM
 
-    folder = Path(folder)
     RunFolder(folder).require_finished()
     run = RunFolder(folder).run()
     with without_bars():
@@ -70,19 +68,20 @@ def load_run(folder: str | Path, device: torch.device | None = None):
 
 
 def open_run(folder: str | Path, device: torch.device | None = None) -> EvaluationTarget:
-    """What is asked of a run folder. Raises as `load_run` does."""
-    run, task, model = load_run(folder, device)
-    facts = run_facts(run, task, model, Path(folder))
-    return EvaluationTarget(str(folder), model, task, facts, run.seed, run.evaluation, table_rows(run.model))
+    """Return the evaluation target of a finished run folder. Raises `ValueError` for another folder."""
+    run, _, model = load_run(folder, device)
+    return run_target(str(folder), run, model, Path(folder))
 
 
 def evaluate(folder: str | Path, *, processes=None, **options) -> list[dict]:
-    """`evaluate_target` a run folder. Raises `ValueError` as that does, and for a folder without a run."""
-    return evaluate_target(open_run(folder, processes.device if processes else None), processes=processes, **options)
+    """Return the rows of a run folder; `options` as for `evaluate_target`. Raises `ValueError` as that does, and for a
+    folder without a run."""
+    target = open_run(folder, processes.device if processes else None)
+    return evaluate_target(target, processes=processes, **options)
 
 
 def save_evaluation(folder: str | Path, *, processes=None, **options) -> list[dict]:
-    """`evaluate`, written to the folder's results.jsonl in one piece (`keep_rows`)."""
+    """Return the rows of `evaluate`, written to the folder's results.jsonl in one piece (`keep_rows`)."""
     rows = evaluate(folder, processes=processes, **options)
     if processes is None or processes.is_main_process:
         keep_rows(RunFolder(folder).results, rows)
@@ -90,10 +89,14 @@ def save_evaluation(folder: str | Path, *, processes=None, **options) -> list[di
 
 
 def keep_rows(file: Path, rows: list[dict]) -> None:
-    """Write a model's rows; what the file holds of it in other cells stays, under the new rows' facts. Whether it fits is
-    what the most sequences said."""
-    cell = lambda row: (row["split"], row["length"], row["distance"], row["kind"])  # noqa: E731
-    new, facts = {cell(row) for row in rows}, ("run", "arm", "panel")
-    every = [row | {key: rows[0][key] for key in facts} for row in read_rows(file) if cell(row) not in new] + rows
-    most = max(every, key=lambda row: row["count"])  # the first of those that tie
-    write_rows(file, [row | {"fit": most["fit"]} for row in every])
+    """Write a model's rows; what the file holds of it in other cells stays, under the new rows' names. Whether the model
+    fits is taken from the rows of the most sequences."""
+    new = {_cell_of(row) for row in rows}
+    names = {key: rows[0][key] for key in RUN_NAMES}
+    rows = [row | names for row in read_rows(file) if _cell_of(row) not in new] + rows
+    most = max(rows, key=lambda row: row["count"])  # the first of those that tie
+    write_rows(file, [row | {"fit": most["fit"]} for row in rows])
+
+
+def _cell_of(row: dict) -> tuple:
+    return row["split"], row["length"], row["distance"], row["kind"]

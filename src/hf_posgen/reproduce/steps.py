@@ -3,14 +3,13 @@
 import argparse
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 
 from ..common.files import read_rows, write_rows
 from ..evaluation.cells import evaluate_target
-from ..evaluation.runs import open_run, task_facts
+from ..evaluation.runs import open_run
 from ..sweep.run import sweep
 from ..tasks import build_task, resolve_task
 from .verdicts import Verdict
@@ -48,8 +47,8 @@ def evaluate_again(folder: Path, name: str, changes: dict, *, fresh: int = 0, **
     if not file.is_file():
         target = open_run(folder)
         task = build_task(resolve_task(target.task) | changes)
-        facts = target.facts | task_facts(task)
-        write_rows(file, evaluate_target(replace(target, task=task, facts=facts, seed=target.seed + fresh), **options))
+        target = target.with_task(task, seed=target.measurement.seed + fresh)
+        write_rows(file, evaluate_target(target, **options))
     return read_rows(file)
 
 

@@ -46,9 +46,9 @@ def learned_table_that_extrapolates(offset: int = 3, lengths=(16, 17, 48, 128, 5
 
 @torch.no_grad()
 def accuracy_by_length(lengths=(16, 17, 48, 128, 512, 1024), count: int = 200, seed: int = 0) -> dict[int, float]:
-    from ...evaluation.measuring import measure
+    from ...evaluation.measuring import Measurement
     from ...tasks import Cell
 
     net, task = learned_table_that_extrapolates(lengths=lengths)
-    cells = {n: Cell(n, task.offset) for n in lengths}
-    return {n: measure(net, task, "test", cell, seed, count, 2**16)["exact_match"] for n, cell in cells.items()}
+    measurement = Measurement(net, task, seed, count, batch_tokens=2**16)
+    return {n: measurement.row("test", Cell(n, task.offset))["exact_match"] for n in lengths}
