@@ -24,6 +24,7 @@ _HOMES = {
     "evaluate": "evaluation",
     "push": "hub",
     "analyze": "analysis",
+    "register_analysis": "analysis",
 }
 __all__ = sorted(_HOMES)
 

@@ -1,8 +1,10 @@
-"""What all figures of a report share: their look, axes, shades, reference lines and legends."""
+"""What all figures share: their look, axes, shades, reference lines and legends."""
 
 import math
 from pathlib import Path
 
+import matplotlib
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -25,7 +27,9 @@ LOOK = {
     "pdf.fonttype": 42,
     "svg.fonttype": "none",
 }
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")  # of lines that are no arms
 SHADE = "#f3ead0"
+GRID = {"color": "#e4e4e4", "lw": 0.6}
 REFERENCES = {
     "chance": ("#555555", (0, (4, 3))),
     "ceiling": ("#555555", (0, (7, 2, 1, 2))),
@@ -38,8 +42,13 @@ REFERENCES = {
 }
 
 
+def look():
+    """Return a context in which figures are drawn and saved in the common look."""
+    return matplotlib.rc_context(LOOK)
+
+
 def save(figure: Figure, path: Path) -> Path:
-    """PNG and PDF side by side; returns the PNG."""
+    """Write a PNG and a PDF side by side; return the PNG's path."""
     path.parent.mkdir(parents=True, exist_ok=True)
     FigureCanvasAgg(figure)
     figure.savefig(path.with_suffix(".png"), dpi=170)
@@ -53,6 +62,18 @@ def grid(rows: int, columns: int, width: float, height: float):
     return figure, figure.subplots(rows, columns, squeeze=False)
 
 
+def side_by_side(count: int, width: float = 4.6, height: float = 3.6, columns: int | None = None):
+    """Return a figure and a list of `count` axes in rows of `columns`, each `width` x `height` inches, with grid lines."""
+    columns = min(count, columns or count)
+    figure, all_axes = grid(-(-count // columns), columns, width, height)
+    for ax in all_axes.flat[:count]:
+        ax.grid(**GRID)
+        ax.set_axisbelow(True)
+    for ax in all_axes.flat[count:]:
+        ax.remove()
+    return figure, list(all_axes.flat[:count])
+
+
 def level(ax, metric: str) -> None:
     """The upright axis: a share from 0 to 1, or a perplexity, whose ratios count."""
     if metric in SHARES:
@@ -61,7 +82,7 @@ def level(ax, metric: str) -> None:
         ax.set(ylabel=LABELS[metric], yscale="log")
         for axis in (ax.yaxis.set_major_formatter, ax.yaxis.set_minor_formatter):
             axis(LogFormatter(labelOnlyBase=False, minor_thresholds=(2, 0.5)))
-    ax.grid(axis="y", color="#e4e4e4", lw=0.6)
+    ax.grid(axis="y", **GRID)
     ax.set_axisbelow(True)
 
 
@@ -90,6 +111,25 @@ def log_lengths(ax, lengths) -> None:
     ax.xaxis.set_major_locator(FixedLocator(ticks))
     ax.xaxis.set_minor_locator(NullLocator())
     ax.set_xticks(ticks, [str(tick) for tick in ticks])
+
+
+def trained_lengths(ax, lengths, longest_trained: int) -> None:
+    """Label a logarithmic axis of sequence lengths, and shade those up to the longest trained one."""
+    log_lengths(ax, np.asarray(lengths))
+    ax.axvspan(ax.get_xlim()[0], longest_trained, color=SHADE, lw=0, zorder=0, label="trained lengths")
+    ax.set_xlabel("length (tokens)")
+
+
+def trained_offsets(ax, train_length: int, offset: int | None = None) -> None:
+    """Shade the trained offsets 0 to train_length - 1, and mark the one that the task asks for."""
+    ax.axvspan(-0.5, train_length - 0.5, color=SHADE, lw=0, zorder=0, label="trained offsets")
+    if offset is not None:
+        ax.axvline(offset, color="#555555", lw=0.9, ls="--", zorder=1, label=f"the right key, k = {offset}")
+
+
+def legend_below(ax, columns: int = 2) -> None:
+    """Place the legend of one axes under it, where it hides no data."""
+    ax.legend(ncol=columns, frameon=False, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.17))
 
 
 def reference_lines(ax, values: dict) -> list[Line2D]:

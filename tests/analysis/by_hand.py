@@ -2,14 +2,14 @@
 
 import torch
 
-from hf_posgen.analysis.subject import Subject
+from hf_posgen.analysis.context import AnalysisContext
 from hf_posgen.run.build import build_model, build_run
 from hf_posgen.tasks import build_task
 
 SYMBOLS, ONE, ANSWER = 16, 20, 32  # channels: the token, a constant 1, where the answer is written
 
 
-def subject(encoding, *, offset=3, lengths=(17, 32, 48, 128), **model) -> Subject:
+def context(encoding, *, offset=3, lengths=(17, 32, 48, 128), **model) -> AnalysisContext:
     """One layer, one head of 64. All weights are 0, except: embeddings are one-hot with a constant 1, values copy the
     token, and the head reads it. Without more, attention is even."""
     settings = {
@@ -33,7 +33,7 @@ def subject(encoding, *, offset=3, lengths=(17, 32, 48, 128), **model) -> Subjec
             layer.self_attn.v_proj.weight[:SYMBOLS, :SYMBOLS] = torch.eye(SYMBOLS)
             layer.self_attn.o_proj.weight[ANSWER : ANSWER + SYMBOLS, :SYMBOLS] = torch.eye(SYMBOLS)
         net.lm_head.weight[:SYMBOLS, ANSWER : ANSWER + SYMBOLS] = torch.eye(SYMBOLS)
-    return Subject(net, None, run, build_task(run.task), count=64)
+    return AnalysisContext(net, None, run, build_task(run.task), count=64)
 
 
 @torch.no_grad()
@@ -44,17 +44,17 @@ def constant_query_and_key(net, query_K, key_K) -> None:
 
 
 @torch.no_grad()
-def clipped_solution(offset=3, height=8.0, **options) -> Subject:
+def clipped_solution(offset=3, height=8.0, **options) -> AnalysisContext:
     """A bias of `height` at the offset and 0 elsewhere: solves the task until dilution wins."""
-    made = subject({"name": "clipped", "distances": 17}, offset=offset, **options)
+    made = context({"name": "clipped", "distances": 17}, offset=offset, **options)
     made.model.model.position_encoding.weight[:, offset] = height
     return made
 
 
 @torch.no_grad()
-def carrier_solution(offset=3, frequencies=range(32), height=4.0) -> Subject:
+def carrier_solution(offset=3, frequencies=range(32), height=4.0) -> AnalysisContext:
     """A rotary kernel Σ_f A cos(θ_f (δ - k)), the same for all tokens."""
-    made = subject("rope", offset=offset)
+    made = context("rope", offset=offset)
     theta = made.model.model.position_encoding.frequencies()
     query, key = torch.zeros(64), torch.zeros(64)
     chosen = torch.tensor(list(frequencies))

@@ -1,13 +1,11 @@
 """Every analysis gives numbers and a figure, or says why not, whatever the model and the task."""
 
-import importlib
 import json
 
-import matplotlib.pyplot as plt
 import pytest
 
-from hf_posgen.analysis import ANALYSES
-from hf_posgen.analysis.subject import NotApplicable, Subject
+from hf_posgen.analysis.context import AnalysisContext, NotApplicable
+from hf_posgen.analysis.registry import ANALYSES, find_analysis
 from hf_posgen.run.build import build_model, build_run
 from hf_posgen.tasks import build_task
 
@@ -26,19 +24,19 @@ RUNS = {
 
 
 @pytest.fixture(scope="module", params=list(RUNS))
-def subject(request):
+def context(request):
     model, task = RUNS[request.param]
     run = build_run({"model": model, "task": task, "train": {"cpu": True}})
-    return Subject(build_model(run).eval(), build_model(run).eval(), run, build_task(run.task), count=8)
+    return AnalysisContext(build_model(run).eval(), build_model(run).eval(), run, build_task(run.task), count=8)
 
 
 @pytest.mark.parametrize("name", list(ANALYSES))
-def test_numbers_or_a_reason(subject, name):
-    module = importlib.import_module(f"hf_posgen.analysis.{name}")
+def test_numbers_or_a_reason(context, name):
+    analysis = find_analysis(name)
     try:
-        result = module.measure(subject)
+        result = analysis.measure(context)
     except NotApplicable as reason:
         assert len(str(reason).split()) > 4
         return
     result = json.loads(json.dumps(result, allow_nan=False))
-    plt.close(module.figure(result))
+    assert analysis.figure(result).axes

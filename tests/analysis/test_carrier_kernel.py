@@ -2,9 +2,9 @@ import pytest
 import torch
 
 from hf_posgen.analysis import carrier_kernel
+from hf_posgen.analysis.context import NotApplicable
 from hf_posgen.analysis.kernel import frequency_parts, mean_kernel, pair_kernels, rank_one_share
-from hf_posgen.analysis.subject import NotApplicable
-from tests.analysis.by_hand import carrier_solution, clipped_solution, subject
+from tests.analysis.by_hand import carrier_solution, clipped_solution, context
 
 
 @pytest.mark.parametrize("offset", [1, 3, 7])
@@ -34,7 +34,7 @@ def test_a_bias_by_distance_is_part_of_the_kernel():
 
 
 def test_the_frequency_parts_sum_to_the_kernel():
-    made = subject("rope")
+    made = context("rope")
     torch.nn.init.normal_(made.model.model.layers[0].self_attn.q_proj.weight)
     torch.nn.init.normal_(made.model.model.layers[0].self_attn.k_proj.weight)
     theta, parts = frequency_parts(made.model, 16)
@@ -63,7 +63,7 @@ def test_rank_one_share_of_known_matrices():
 
 def test_a_logit_that_depends_on_what_stands_between_is_refused():
     with pytest.raises(NotApplicable, match="between"):
-        carrier_kernel.measure(subject("cope"))
+        carrier_kernel.measure(context("cope"))
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_a_logit_that_depends_on_what_stands_between_is_refused():
 )
 def test_linear_attentions_kernel_weighs_its_values(mixer):
     """Its output at the last place is Σ κ v, over Σ of the unturned features' products where it is normalised."""
-    made = subject("rope", mixer=mixer)
+    made = context("rope", mixer=mixer)
     attention = made.model.model.layers[0].self_attn
     torch.nn.init.normal_(attention.q_proj.weight)
     torch.nn.init.normal_(attention.k_proj.weight)

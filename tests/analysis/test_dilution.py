@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from hf_posgen.analysis import dilution
+from hf_posgen.analysis.context import NotApplicable
 from hf_posgen.analysis.dilution import last_prediction
-from hf_posgen.analysis.subject import NotApplicable
-from tests.analysis.by_hand import carrier_solution, clipped_solution, subject
+from tests.analysis.by_hand import carrier_solution, clipped_solution, context
 
 
 def test_a_flat_rest_follows_the_law_exactly():
@@ -42,4 +42,4 @@ def test_the_measured_accuracy_is_the_models():
 
 def test_two_layers_are_refused():
     with pytest.raises(NotApplicable, match="one layer"):
-        dilution.measure(subject("rope", num_hidden_layers=2))
+        dilution.measure(context("rope", num_hidden_layers=2))

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from hf_posgen.analysis import equivariance
-from tests.analysis.by_hand import carrier_solution, subject
+from tests.analysis.by_hand import carrier_solution, context
 from tests.model.helpers import tiny, tokens
 
 
@@ -26,7 +26,7 @@ def test_double_precision_tells_rounding_from_a_real_change():
 
 
 def test_absolute_positions_fail_and_have_no_value_past_their_table():
-    made = subject("learned")
+    made = context("learned")
     torch.nn.init.normal_(made.model.model.position_encoding.weight)
     torch.nn.init.normal_(made.model.lm_head.weight)
     result = equivariance.measure(made)

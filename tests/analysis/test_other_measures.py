@@ -6,12 +6,12 @@ import pytest
 import torch
 
 from hf_posgen.analysis import attention_spread, effective_rank, frequency_use, head_scores, probes
-from hf_posgen.analysis.subject import NotApplicable
-from tests.analysis.by_hand import ONE, SYMBOLS, carrier_solution, clipped_solution, constant_query_and_key, subject
+from hf_posgen.analysis.context import NotApplicable
+from tests.analysis.by_hand import ONE, SYMBOLS, carrier_solution, clipped_solution, constant_query_and_key, context
 
 
 def test_even_attention_has_the_entropy_of_a_uniform_draw():
-    for entry in attention_spread.measure(subject("none"))["heads"]:
+    for entry in attention_spread.measure(context("none"))["heads"]:
         length = entry["length"]
         assert entry["relative_entropy"] == pytest.approx(1, abs=1e-5)
         assert entry["entropy"] == pytest.approx(sum(map(math.log, range(2, length + 1))) / (length - 1), rel=1e-4)
@@ -27,7 +27,7 @@ def test_a_sharp_head_has_its_mass_at_its_distance():
 
 
 def test_effective_rank_of_known_products():
-    made = subject("none")
+    made = context("none")
     attention = made.model.model.layers[0].self_attn
     with torch.no_grad():
         attention.q_proj.weight.copy_(torch.eye(64))
@@ -46,7 +46,7 @@ def test_a_head_of_positions_alone_is_positional():
 
 
 def test_a_head_of_contents_alone_is_symbolic():
-    made = subject("none")
+    made = context("none")
     with torch.no_grad():
         attention = made.model.model.layers[0].self_attn
         attention.q_proj.weight[0, ONE] = 1.0
@@ -57,7 +57,7 @@ def test_a_head_of_contents_alone_is_symbolic():
 
 
 def test_frequency_use_finds_the_pair_that_was_filled():
-    made = subject("rope")
+    made = context("rope")
     query = torch.zeros(64)
     query[5], query[5 + 32] = 3.0, 4.0
     constant_query_and_key(made.model, query, 2 * query)
@@ -65,7 +65,7 @@ def test_frequency_use_finds_the_pair_that_was_filled():
     assert entry["query"][5] == pytest.approx(5) and entry["key"][5] == pytest.approx(10)
     assert sum(entry["query"]) == pytest.approx(5)
     with pytest.raises(NotApplicable, match="fixed frequencies"):
-        frequency_use.measure(subject("alibi"))
+        frequency_use.measure(context("alibi"))
 
 
 def test_probes_of_a_head_that_looks_three_back():

@@ -1,11 +1,11 @@
 import torch
 
 from hf_posgen.analysis import pinning
-from tests.analysis.by_hand import ONE, clipped_solution, subject
+from tests.analysis.by_hand import ONE, clipped_solution, context
 
 
 def test_a_head_built_to_look_at_position_five_is_pinned_there():
-    made = subject("learned")
+    made = context("learned")
     with torch.no_grad():
         made.model.model.position_encoding.weight[5, 60] = 9.0
         attention = made.model.model.layers[0].self_attn
@@ -24,7 +24,7 @@ def test_a_head_that_looks_k_back_is_not():
 
 def test_a_query_put_back_in_range_finds_what_its_row_was_trained_for():
     """Query row 15 looks for key row 12; rows beyond the training range look for nothing."""
-    made = subject("learned")
+    made = context("learned")
     with torch.no_grad():
         table = made.model.model.position_encoding.weight
         table[15, 60], table[12, 61] = 9.0, 9.0

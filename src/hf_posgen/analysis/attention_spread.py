@@ -1,28 +1,34 @@
-"""How attention spreads: its entropy in nats and over log of the keys seen, and its mass by distance.
+"""Attention's entropy, and its mass by distance, against length.
 
-Summed over chunks of rows, so that nothing of size L × L is held. Means are over all queries of the sequences that see at
-least two keys. `mass` is per distance band 0, 1, 2-3, 4-7, 8-15, ... tokens. (Entropy of attention as a cause of failing at
-length: Chiang and Cholak 2022, arXiv 2202.12172; bands *reconstructed*.)
+Means are over all queries that see at least two keys.
+
+- entropy: of a query's attention weights, in nats; relative_entropy: the same over the log of the number of keys it sees,
+  1 where attention is even.
+- mass: the share of attention in each distance band 0, 1, 2-3, 4-7, 8-15, ... tokens back.
+
+Entropy of attention as a cause of failing at length: Chiang and Cholak 2022, arXiv 2202.12172; the bands are
+*reconstructed*. The sums run over chunks of rows, so that nothing of size L × L is held.
 """
 
 import math
 
 import torch
 
-from .subject import Subject, per_head
+from ..plotting import COLOURS, legend_below, side_by_side, trained_lengths
+from .context import AnalysisContext, head_name, per_head
 
 TOKENS = 2**13  # per length, so that long sequences cost no more than short ones
 
 
 @torch.no_grad()
-def measure(subject: Subject) -> dict:
-    subject.require_softmax()
-    lengths = sorted({subject.train_length, *(n for n in subject.lengths if n >= subject.train_length)})
+def measure(context: AnalysisContext) -> dict:
+    context.require_softmax()
+    lengths = sorted({context.train_length, *(n for n in context.lengths if n >= context.train_length)})
     entries = []
     for length in lengths:
-        for view in subject.views(length, max(4, min(subject.count, TOKENS // length))):
+        for view in context.views(length, max(4, min(context.count, TOKENS // length))):
             entries += [{"length": length} | entry for entry in per_head(view.layer, spread(view))]
-    return {"train_length": subject.train_length, "bands": bands(max(lengths) + 1), "heads": entries}
+    return {"train_length": context.train_length, "bands": bands(max(lengths) + 1), "heads": entries}
 
 
 def bands(length: int) -> list[str]:
@@ -52,24 +58,21 @@ def spread(view) -> dict[str, torch.Tensor]:
 
 
 def figure(result: dict):
-    from .drawing import head_name, lengths_axis, panels
-
-    fig, axes = panels(2, width=5)
-    names = dict.fromkeys((e["layer"], e["head"]) for e in result["heads"])
-    for name in names:
-        mine = [e for e in result["heads"] if (e["layer"], e["head"]) == name]
-        axes[0].plot(
-            [e["length"] for e in mine], [e["relative_entropy"] for e in mine], "o-", ms=4, label=head_name(mine[0])
-        )
-    axes[0].set(ylim=(0, 1.04), ylabel="entropy / log(keys seen)")
-    lengths_axis(axes[0], result["train_length"])
-    axes[0].legend(fontsize=7, frameon=False)
+    """Draw the relative entropy of every head against length, and the first head's mass by distance."""
+    figure, (left, right) = side_by_side(2, width=5)
+    heads = dict.fromkeys((entry["layer"], entry["head"]) for entry in result["heads"])
+    for i, head in enumerate(heads):
+        entries = [entry for entry in result["heads"] if (entry["layer"], entry["head"]) == head]
+        lengths, entropy = zip(*((entry["length"], entry["relative_entropy"]) for entry in entries), strict=True)
+        left.plot(lengths, entropy, "o-", ms=4, color=COLOURS[i % len(COLOURS)], label=head_name(entries[0]))
+    left.set(ylim=(0, 1.04), ylabel="entropy / log(keys seen)", title="evenness of attention")
+    trained_lengths(left, [entry["length"] for entry in result["heads"]], result["train_length"])
     first = head_name(result["heads"][0])
-    for entry in [e for e in result["heads"] if head_name(e) == first]:
-        axes[1].plot(
-            result["bands"][: len(entry["mass"])], entry["mass"], "o-", ms=3, lw=1, label=f"L {entry['length']}"
-        )
-    axes[1].set(xlabel="distance (tokens)", ylabel="mean mass", title=first)
-    axes[1].tick_params(axis="x", labelrotation=60, labelsize=7)
-    axes[1].legend(fontsize=7, frameon=False)
-    return fig
+    for i, entry in enumerate(entry for entry in result["heads"] if head_name(entry) == first):
+        bands, colour = result["bands"][: len(entry["mass"])], COLOURS[i % len(COLOURS)]
+        right.plot(bands, entry["mass"], "o-", ms=3, lw=1, color=colour, label=f"length {entry['length']}")
+    right.set(xlabel="distance (tokens)", ylabel="mean share of attention", title=first)
+    right.tick_params(axis="x", labelrotation=60, labelsize=7)
+    for ax in (left, right):
+        legend_below(ax, 3)
+    return figure

@@ -1,23 +1,28 @@
-"""The effective rank of W_Q^T W_K per head: exp of the entropy of its singular values, normalised to sum 1 (Roy and
-Vetterli 2007), and the share of their squared sum that the first holds; `untrained` is the same of the model at its start.
+"""How many directions the queries and keys of a head share: the effective rank of W_Q^T W_K.
+
+- effective_rank: exp of the entropy of the product's singular values, normalised to sum 1 (Roy and Vetterli 2007): 1 for
+  a matrix of rank one, the head's width for a multiple of the identity.
+- first_share: the share of the squared singular values that the first holds.
+- singular_values: all of them, as shares of their sum. `untrained` is the effective rank of the model at its start.
 
 A low-rank *kernel* does not need low-rank weights: compare with the carrier kernel's rank-one share.
 """
 
 import torch
 
-from .subject import NotApplicable, Subject, per_head
+from ..plotting import legend_below, side_by_side
+from .context import AnalysisContext, NotApplicable, head_name, per_head
 
 
 @torch.no_grad()
-def measure(subject: Subject) -> dict:
-    heads = _heads(subject.model)
+def measure(context: AnalysisContext) -> dict:
+    heads = _heads(context.model)
     if not heads:
         raise NotApplicable("no layer of this model has queries that meet keys")
-    before = {} if subject.untrained is None else {(e["layer"], e["head"]): e for e in _heads(subject.untrained)}
+    before = {} if context.untrained is None else {(e["layer"], e["head"]): e for e in _heads(context.untrained)}
     for entry in heads:
         entry["untrained"] = before.get((entry["layer"], entry["head"]), {}).get("effective_rank")
-    return {"head_dim": subject.model.config.head_dim, "heads": heads}
+    return {"head_dim": context.model.config.head_dim, "heads": heads}
 
 
 def _heads(model) -> list[dict]:
@@ -46,14 +51,11 @@ def effective_rank(values: torch.Tensor) -> torch.Tensor:
 
 
 def figure(result: dict):
-    from .drawing import head_name, panels
-
-    fig, axes = panels(1, width=5)
+    """Draw the spectrum of every head."""
+    figure, (ax,) = side_by_side(1, width=5)
     for entry in result["heads"]:
         label = f"{head_name(entry)}: effective rank {entry['effective_rank']:.1f} of {result['head_dim']}"
-        axes[0].semilogy(entry["singular_values"], lw=1.2, label=label)
-    axes[0].set(
-        xlabel="index", ylabel="singular value, share of the sum", ylim=(1e-6, 1), title="spectrum of W_Q^T W_K"
-    )
-    axes[0].legend(fontsize=7, frameon=False)
-    return fig
+        ax.semilogy(entry["singular_values"], lw=1.2, label=label)
+    ax.set(xlabel="index", ylabel="singular value, share of the sum", ylim=(1e-6, 1), title="spectrum of W_Q^T W_K")
+    legend_below(ax, 1)
+    return figure

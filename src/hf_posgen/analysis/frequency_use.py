@@ -1,19 +1,24 @@
-"""Which rotary frequencies a head uses: the mean norm of queries and keys in each channel pair (Barbero et al. 2024, arXiv
-2410.06205, section 4), over the tokens of sequences of the longest trained length; `untrained` beside it."""
+"""Which rotary frequencies a head uses.
+
+- query, key: the mean norm of the queries, and of the keys, in each channel pair (Barbero et al. 2024, arXiv 2410.06205,
+  section 4), over the tokens of sequences of the longest trained length; `untrained` is the same of the model at its start.
+- frequencies: of the pairs, in radians per token.
+"""
 
 import numpy as np
 import torch
 
-from .subject import NotApplicable, Subject, plain, rotary
+from ..plotting import COLOURS, legend_below, side_by_side
+from .context import AnalysisContext, NotApplicable, head_name, plain, rotary
 
 
 @torch.no_grad()
-def measure(subject: Subject) -> dict:
-    subject.require_softmax()
-    length = subject.train_length
-    before = {} if subject.untrained is None else {v.layer: v for v in subject.views(length, 64, subject.untrained)}
+def measure(context: AnalysisContext) -> dict:
+    context.require_softmax()
+    length = context.train_length
+    before = {} if context.untrained is None else {v.layer: v for v in context.views(length, 64, context.untrained)}
     entries = []
-    for view in subject.views(length, 64):
+    for view in context.views(length, 64):
         if rotary(view.encoding) is None:
             continue
         q, k = norms(view)
@@ -32,22 +37,21 @@ def measure(subject: Subject) -> dict:
 def norms(view) -> tuple[torch.Tensor, torch.Tensor]:
     """(H, F) each: the mean length of pair f of the queries, and of the keys."""
     half = view.encoding.rotated // 2
-    pair = lambda x: torch.hypot(x[..., :half], x[..., half : 2 * half]).mean((0, 2))  # noqa: E731
-    return pair(view.content_q_BHLK), pair(view.content_k_BHLK)
+    return tuple(
+        torch.hypot(content[..., :half], content[..., half : 2 * half]).mean((0, 2))
+        for content in (view.content_q_BHLK, view.content_k_BHLK)
+    )
 
 
 def figure(result: dict):
-    from .drawing import COLOURS, head_name, panels
-
-    fig, axes = panels(1, width=5.4)
-    for entry, colour in zip(result["heads"], COLOURS * 9, strict=False):
-        product = np.array(entry["query"]) * np.array(entry["key"])
-        axes[0].plot(product, "o-", ms=3, lw=1.2, color=colour, label=head_name(entry))
-        if "untrained" in entry:
-            old = np.array(entry["untrained"]["query"]) * np.array(entry["untrained"]["key"])
-            axes[0].plot(old, lw=0.9, ls=":", color=colour)
-    axes[0].set(
-        xlabel="frequency, fastest first", ylabel="mean |q_f| · mean |k_f|", title="frequency use (dotted: untrained)"
-    )
-    axes[0].legend(fontsize=7, frameon=False)
-    return fig
+    """Draw the product of both norms by frequency for every head, trained and untrained."""
+    figure, (ax,) = side_by_side(1, width=5.4)
+    for i, entry in enumerate(result["heads"]):
+        colour = COLOURS[i % len(COLOURS)]
+        ax.plot(np.multiply(entry["query"], entry["key"]), "o-", ms=3, lw=1.2, color=colour, label=head_name(entry))
+        if before := entry.get("untrained"):
+            label = "untrained" if i == 0 else None
+            ax.plot(np.multiply(before["query"], before["key"]), lw=0.9, ls=":", color=colour, label=label)
+    ax.set(xlabel="frequency, fastest first", ylabel="mean |q_f| · mean |k_f|", title="frequency use")
+    legend_below(ax, 3)
+    return figure

@@ -1,32 +1,35 @@
-"""Positional or symbolic? How a head's attention answers a swap of two keys (after the definitions of Urrutia et al. 2025,
-arXiv 2511.11579: positional is invariance, symbolic equivariance under permutations of keys; the scores are *reconstructed*
-on weights, over random swaps).
+"""Whether a head's attention follows positions or tokens: how it answers a swap of two keys.
 
-Tokens at two places i, j before the last query are exchanged; a and a' are its weights before and after.
-positional = 1 - Σ(|a'_i - a_i| + |a'_j - a_j|) / Σ(a_i + a_j + a'_i + a'_j): 1 where weights stay at their places.
-symbolic   = 1 - Σ(|a'_i - a_j| + |a'_j - a_i|) / the same: 1 where they move with the tokens.
+After the definitions of Urrutia et al. 2025 (arXiv 2511.11579): positional is invariance, symbolic equivariance under
+permutations of keys; the scores are *reconstructed* on weights, over random swaps. Tokens at two places i, j before the
+last query are exchanged; a and a' are its weights before and after.
+
+- positional: 1 - Σ(|a'_i - a_i| + |a'_j - a_j|) / Σ(a_i + a_j + a'_i + a'_j): 1 where weights stay at their places.
+- symbolic: 1 - Σ(|a'_i - a_j| + |a'_j - a_i|) / the same: 1 where they move with the tokens.
+
 Only pairs of different tokens count; even attention scores 1 on both. Above the first layer a swap also changes what the
 layers below made of the other tokens.
 """
 
 import torch
 
+from ..plotting import COLOURS, legend_below, side_by_side
 from .attention_view import attention_views
-from .subject import Subject, per_head
+from .context import AnalysisContext, head_name, per_head
 
 SWAPS = 16  # per sequence
 
 
 @torch.no_grad()
-def measure(subject: Subject) -> dict:
-    subject.require_softmax()
-    lengths = [subject.train_length, *[n for n in subject.lengths if n > subject.train_length and n <= 128][-1:]]
+def measure(context: AnalysisContext) -> dict:
+    context.require_softmax()
+    lengths = [context.train_length, *[n for n in context.lengths if n > context.train_length and n <= 128][-1:]]
     entries = []
     for length in lengths:
-        tokens, _ = subject.sequences(length, 64)
-        for layer, scores in swap_scores(subject.model, tokens, int(subject.task.bos), subject.run.seed):
+        tokens, _ = context.sequences(length, 64)
+        for layer, scores in swap_scores(context.model, tokens, int(context.task.bos), context.run.seed):
             entries += [{"length": length} | entry for entry in per_head(layer, scores)]
-    return {"train_length": subject.train_length, "heads": entries}
+    return {"train_length": context.train_length, "heads": entries}
 
 
 @torch.no_grad()
@@ -62,19 +65,15 @@ def _at(weights_NHM: torch.Tensor, where_N: torch.Tensor) -> torch.Tensor:
 
 
 def figure(result: dict):
-    from .drawing import panels
-
-    fig, axes = panels(1, width=4.4, height=4)
+    """Draw every head as a point for each length: a dot in the trained range, a cross beyond it."""
+    figure, (ax,) = side_by_side(1, width=4.6, height=4.4)
+    heads = list(dict.fromkeys(head_name(entry) for entry in result["heads"]))
     for entry in result["heads"]:
-        filled = entry["length"] <= result["train_length"]
-        label = f"L{entry['layer']} H{entry['head']}, length {entry['length']}"
-        axes[0].plot(entry["positional"], entry["symbolic"], "o" if filled else "x", label=label)
-    axes[0].set(
-        xlim=(-0.03, 1.03),
-        ylim=(-0.03, 1.03),
-        xlabel="positional",
-        ylabel="symbolic",
-        title="heads under swaps of keys",
-    )
-    axes[0].legend(fontsize=7, frameon=False)
-    return fig
+        colour = COLOURS[heads.index(head_name(entry)) % len(COLOURS)]
+        marker = "o" if entry["length"] <= result["train_length"] else "x"
+        label = f"{head_name(entry)}, length {entry['length']}"
+        ax.plot(entry["positional"], entry["symbolic"], marker, ls="none", color=colour, label=label)
+    ax.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), xlabel="positional", ylabel="symbolic")
+    ax.set_title("heads under swaps of keys")
+    legend_below(ax, 1)
+    return figure

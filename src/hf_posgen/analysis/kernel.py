@@ -11,7 +11,7 @@ import torch
 from ..model.attention_bias import Rows
 from ..model.mixer_linear import LinearAttention
 from .attention_view import AttentionView, attention_views, inputs_of
-from .subject import NotApplicable, Subject, rotary
+from .context import AnalysisContext, NotApplicable, rotary
 
 
 @dataclass
@@ -98,9 +98,9 @@ def _last_bias(view: AttentionView) -> torch.Tensor:
 
 
 @torch.no_grad()
-def mean_logits(subject: Subject, length: int, count: int = 64) -> list[tuple[int, torch.Tensor]]:
+def mean_logits(context: AnalysisContext, length: int, count: int = 64) -> list[tuple[int, torch.Tensor]]:
     """[(layer, (H, δ))]: the mean logit of the last query by distance, over sequences of the task."""
-    return [(view.layer, view.last_logits().mean(0).flip(-1)) for view in subject.views(length, count)]
+    return [(view.layer, view.last_logits().mean(0).flip(-1)) for view in context.views(length, count)]
 
 
 def rank_one_share(kernels: torch.Tensor, centred: bool) -> torch.Tensor:

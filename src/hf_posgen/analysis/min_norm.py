@@ -1,16 +1,20 @@
-"""The min-norm interpolant (Singh, Mishra, Raut 2026, arXiv 2607.18759, control with linear attention; *reconstructed*).
+"""The least-norm kernel that solves the task on the trained offsets, beside the learned one.
 
-Features of an offset: φ(δ) = [cos θ_f δ, sin θ_f δ]. a* = Φ⁺ e_k gives the least-norm kernel that is 1 at the asked offset
-k and 0 at the other trained ones, by SVD of Φ (trained offsets × 2F) in float64; singular values below cutoff · the largest
-are left out. (The normal equations would square a condition number that is beyond float64 already.) For each cutoff: the
-norm, the residual on the trained offsets, and the largest value beyond them, relative to the value at k: below 1 the
-interpolant still picks k there.
+The control of Singh, Mishra, Raut 2026 (arXiv 2607.18759) with linear attention; *reconstructed*. Features of an offset:
+φ(δ) = [cos θ_f δ, sin θ_f δ]. a* = Φ⁺ e_k gives the least-norm kernel that is 1 at the task's offset k and 0 at the other
+trained ones, by SVD of Φ (trained offsets × 2F) in float64; singular values below `cutoff` · the largest are left out.
+(The normal equations would square a condition number that is beyond float64 already.) For each cutoff:
 
-Grids: "geometric" (base of the model's rotary encoding, or 10000), "linear" (1/F ... F/F radians per token, the rotary
-option of that name) and "full_band" (linear to π, all that whole offsets can tell apart). On the first two the trained
-offsets see a band too narrow, and the exact interpolant's norm is enormous; on the third it extrapolates until its
-period 2F. With each goes the correlation of the learned kernel κ (centred) inside and beyond the trained offsets; without
-softmax κ and -κ are one map (the values carry the sign), and κ is taken with κ(k) > 0.
+- norm: of a*; kept: how many singular values; condition: the largest over the smallest; residual: on the trained offsets.
+- largest_beyond: the largest value beyond the trained offsets, relative to the value at k: below 1 the interpolant still
+  picks k there. picks_k_up_to: the longest sequence in which the largest value stands at k.
+- correlation_inside, correlation_beyond: of the learned kernel κ (centred) with the interpolant, inside and beyond the
+  trained offsets. Without softmax κ and -κ are one map (the values carry the sign), and κ is taken with κ(k) > 0.
+
+Grids of frequencies: "geometric" (base of the model's rotary encoding, or 10000), "linear" (1/F ... F/F radians per token,
+the rotary option of that name) and "full_band" (linear to π, all that whole offsets can tell apart); "own" is the model's.
+On the first two the trained offsets see a band too narrow, and the exact interpolant's norm is enormous; on the third it
+extrapolates until its period 2F.
 """
 
 import numpy as np
@@ -18,22 +22,29 @@ import torch
 
 from ..model.encodings_absolute import inverse_frequencies
 from ..model.mixer_linear import LinearAttention
+from ..plotting import COLOURS, legend_below, side_by_side, trained_offsets
+from .context import AnalysisContext, NotApplicable, plain, rotary
 from .kernel import mean_kernel, pair_kernels
-from .subject import NotApplicable, Subject, plain, rotary
 
 CUTOFFS = (1e-14, 1e-10, 1e-6, 1e-3, 1e-2)
+TITLES = {
+    "geometric": "geometric frequencies, as RoPE's",
+    "linear": "frequencies spread evenly up to 1",
+    "full_band": "frequencies spread evenly up to π",
+    "own": "the model's own frequencies",
+}
 SHOWN = 256  # offsets whose values are kept and drawn
 
 
 @torch.no_grad()
-def measure(subject: Subject) -> dict:
-    k, seen, longest = subject.require_offset(), subject.train_length, subject.longest
-    layer = subject.model.model.layers[0].self_attn
-    encoding = rotary(getattr(layer, "position_encoding", None) or subject.model.model.position_encoding)
-    learned = learned_kernel(subject, longest)
+def measure(context: AnalysisContext) -> dict:
+    k, seen, longest = context.require_offset(), context.train_length, context.longest
+    layer = context.model.model.layers[0].self_attn
+    encoding = rotary(getattr(layer, "position_encoding", None) or context.model.model.position_encoding)
+    learned = learned_kernel(context, longest)
     if learned is not None and isinstance(layer, LinearAttention) and learned[k] < 0:
         learned = -learned
-    pairs = subject.model.config.head_dim // 2
+    pairs = context.model.config.head_dim // 2
     grids = {
         "geometric": inverse_frequencies(2 * pairs, getattr(encoding, "base", 10000.0)),
         "linear": torch.arange(pairs, 0, -1, dtype=torch.float64) / pairs,
@@ -54,10 +65,10 @@ def measure(subject: Subject) -> dict:
     return out
 
 
-def learned_kernel(subject: Subject, longest: int) -> torch.Tensor | None:
+def learned_kernel(context: AnalysisContext, longest: int) -> torch.Tensor | None:
     """The first layer's mean κ(δ), heads averaged; None where it has none."""
     try:
-        return mean_kernel(pair_kernels(subject.model, subject.require_symbols(), longest - 1)).mean(0).double()
+        return mean_kernel(pair_kernels(context.model, context.require_symbols(), longest - 1)).mean(0).double()
     except NotApplicable:
         return None
 
@@ -116,24 +127,24 @@ def correlation(a: torch.Tensor, b: torch.Tensor) -> float | None:
 
 
 def figure(result: dict):
-    """The interpolants of each grid, scaled to 1 at k; the learned kernel on the model's own."""
-    from .drawing import mark, panels
-
-    own = result.get("own_grid", "own")
+    """Draw the interpolants of each grid, scaled to 1 at k, and the learned kernel on the model's own grid."""
+    own, k = result.get("own_grid", "own"), result["offset"]
     shown = {name: grid for name, grid in result["grids"].items() if name != "own" or own == "own"}
-    fig, axes = panels(len(shown), width=5)
-    k = result["offset"]
+    figure, axes = side_by_side(len(shown), width=5, columns=2)
     for ax, (name, grid) in zip(axes, shown.items(), strict=True):
-        for entry in (grid["by_cutoff"][0], grid["by_cutoff"][3]):
+        for entry, colour in zip((grid["by_cutoff"][0], grid["by_cutoff"][3]), COLOURS, strict=False):
             curve = np.array(entry["kernel"])
-            label = f"cutoff {entry['cutoff']:.0e}: norm {entry['norm']:.1e}, residual {entry['residual']:.1e}"
-            ax.plot(np.clip(curve / curve[k], -3, 3), lw=1, label=label)
+            label = (
+                f"least norm, cutoff {entry['cutoff']:g}: norm {entry['norm']:.2g}, residual {entry['residual']:.2g}"
+            )
+            ax.plot(np.clip(curve / curve[k], -3, 3), lw=1, color=colour, label=label)
         if result["learned"] is not None and name == own:
             learned = np.array(result["learned"])[:SHOWN]
             learned = learned / np.abs(learned[: result["train_length"]]).max()
-            ax.plot(learned, color="black", lw=1.2, label="learned κ, on this grid")
-        mark(ax, result["train_length"], k)
-        ax.set(title=f"{name} frequencies", xlabel="offset δ (tokens)", ylabel="kernel, 1 at k (cut at ±3)")
-        ax.set_xscale("symlog", linthresh=16)
-        ax.legend(fontsize=6.5, frameon=False)
-    return fig
+            ax.plot(learned, color="black", lw=1.2, label="learned kernel κ, 1 at its largest trained value")
+        trained_offsets(ax, result["train_length"], k)
+        ax.set(title=TITLES[name], xlabel="offset δ from key to query (tokens)", ylabel="kernel, 1 at k (cut at ±3)")
+        ax.set_xscale("symlog", linthresh=16, base=2)
+        ax.xaxis.set_major_formatter("{x:g}")
+        legend_below(ax, 1)
+    return figure

@@ -1,39 +1,47 @@
-"""Counterfactuals on a trained checkpoint, without retraining (*reconstructed*): accuracy when only what the model believes
-about positions, what it may see, or which frequencies turn is changed.
+"""Accuracy when only what the model believes about positions, what it may see, or which frequencies turn is changed.
 
-Positions: `shift_s` adds s to all; `stretch_2` doubles them; `shuffle` permutes them within each sequence; `drop` says 0
-for all; `freeze` holds those beyond the training range at its last one. Masks (fixed offset): `only_target` hides every key
-but the asked one and the query's own; `window` hides keys farther back than the training length. Frequencies (rotary):
-`top_p` keeps the p fastest turning and stops the others (p-RoPE, Barbero et al. 2024, arXiv 2410.06205, at inference).
+Counterfactuals on a trained checkpoint, without retraining (*reconstructed*). `accuracy` gives, by length and probe:
+
+- as_trained: nothing changed.
+- shift_16, shift_1000: all positions that much larger; stretch_2: doubled; shuffle: permuted within each sequence; drop: 0
+  for all; freeze: those beyond the training range held at its last one.
+- only_target (fixed offset): every key hidden but the one that the task asks for and the query's own; window: keys farther
+  back than the training length hidden.
+- top_0.75, top_0.5, top_0.25 (rotary): that share of the frequencies, the fastest, turns and the others stand still
+  (p-RoPE, Barbero et al. 2024, arXiv 2410.06205, at inference).
+
 A probe that the model can't run (past a learned table) has no value.
 """
 
 import contextlib
+from functools import partial
 
+import numpy as np
 import torch
 
-from .subject import Subject, rotary
+from ..plotting import COLOURS, side_by_side
+from .context import AnalysisContext, rotary
 
 SHARES = (0.75, 0.5, 0.25)
 
 
 @torch.no_grad()
-def measure(subject: Subject) -> dict:
-    longer = [n for n in subject.lengths if 2 * subject.train_length <= n <= 256]
-    lengths = [subject.train_length, *longer[-1:]]
+def measure(context: AnalysisContext) -> dict:
+    longer = [n for n in context.lengths if 2 * context.train_length <= n <= 256]
+    lengths = [context.train_length, *longer[-1:]]
     return {
-        "train_length": subject.train_length,
+        "train_length": context.train_length,
         "lengths": lengths,
-        "accuracy": {str(length): _probes(subject, length) for length in lengths},
+        "accuracy": {str(length): _probes(context, length) for length in lengths},
     }
 
 
-def _probes(subject: Subject, length: int) -> dict[str, float | None]:
-    tokens, labels = subject.labelled(length)
-    if subject.offset is not None:  # the last query alone, so that masks are about one target
+def _probes(context: AnalysisContext, length: int) -> dict[str, float | None]:
+    tokens, labels = context.labelled(length)
+    if context.offset is not None:  # the last query alone, so that masks are about one target
         labels = torch.full_like(labels, -100).index_copy(1, torch.tensor([labels.shape[1] - 1]), labels[:, -1:])
-    bos, place = int(subject.task.bos), torch.arange(tokens.shape[1])
-    generator = torch.Generator().manual_seed(subject.run.seed)
+    bos, place = int(context.task.bos), torch.arange(tokens.shape[1])
+    generator = torch.Generator().manual_seed(context.run.seed)
     shuffled = torch.rand(tokens.shape, generator=generator).argsort(-1)
     positions = {
         "as_trained": place,
@@ -42,19 +50,19 @@ def _probes(subject: Subject, length: int) -> dict[str, float | None]:
         "stretch_2": 2 * place,
         "shuffle": shuffled,
         "drop": torch.zeros_like(place),
-        "freeze": place.clamp(max=subject.train_length + bos - 1),
+        "freeze": place.clamp(max=context.train_length + bos - 1),
     }
-    ask = lambda **forward: accuracy(subject.model, tokens, labels, **forward)  # noqa: E731
-    out = {name: ask(positions=where if where.ndim == 2 else where[None]) for name, where in positions.items()}
-    if subject.offset is not None:
+    measured = partial(accuracy, context.model, tokens, labels)
+    out = {name: measured(positions=where if where.ndim == 2 else where[None]) for name, where in positions.items()}
+    if context.offset is not None:
         last = bos + length - 1
-        only = (place == last) | (place == last - subject.offset) | (place > last)
-        for name, seen in (("only_target", only), ("window", place > last - subject.train_length)):
-            out[name] = ask(positions=place[None], attention_mask=seen[None].expand(tokens.shape).long())
-    if any(rotary(module) is not None for module in subject.model.modules()):
+        only = (place == last) | (place == last - context.offset) | (place > last)
+        for name, seen in (("only_target", only), ("window", place > last - context.train_length)):
+            out[name] = measured(positions=place[None], attention_mask=seen[None].expand(tokens.shape).long())
+    if any(rotary(module) is not None for module in context.model.modules()):
         for share in SHARES:
-            with fastest_only(subject.model, share):
-                out[f"top_{share:g}"] = ask(positions=place[None])
+            with fastest_only(context.model, share):
+                out[f"top_{share:g}"] = measured(positions=place[None])
     return out
 
 
@@ -84,15 +92,15 @@ def fastest_only(model, share: float):
 
 
 def figure(result: dict):
-    from .drawing import COLOURS, panels
-
-    first = result["accuracy"][str(result["lengths"][0])]
-    fig, axes = panels(1, width=1.2 + 0.55 * len(first), height=3.6)
-    width = 0.8 / len(result["lengths"])
+    """Draw a bar per probe and length; a probe that can't be run has none."""
+    probes = list(result["accuracy"][str(result["lengths"][0])])
+    figure, (ax,) = side_by_side(1, width=1.6 + 0.55 * len(probes), height=4)
+    width, places = 0.8 / len(result["lengths"]), np.arange(len(probes))
     for i, (length, colour) in enumerate(zip(result["lengths"], COLOURS, strict=False)):
-        values = [value or 0.0 for value in result["accuracy"][str(length)].values()]
-        axes[0].bar([x + i * width for x in range(len(values))], values, width, color=colour, label=f"length {length}")
-    axes[0].set_xticks([x + 0.2 for x in range(len(first))], first, rotation=50, ha="right", fontsize=8)
-    axes[0].set(ylim=(0, 1.04), ylabel="accuracy", title="counterfactual probes")
-    axes[0].legend(fontsize=7, frameon=False)
-    return fig
+        accuracy = result["accuracy"][str(length)]
+        values = np.array([np.nan if accuracy[probe] is None else accuracy[probe] for probe in probes])
+        ax.bar(places + i * width, values, width, color=colour, label=f"length {length}")
+    ax.set_xticks(places + width * (len(result["lengths"]) - 1) / 2, probes, rotation=50, ha="right", fontsize=8)
+    ax.set(ylim=(0, 1.04), ylabel="accuracy", title="counterfactual probes")
+    ax.legend(fontsize=8, frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
+    return figure

@@ -145,9 +145,9 @@ def analyze(arguments: list[str]) -> None:
     given = parser.parse_args(arguments)
     register()
     from ..analysis import analyze as run_analysis
-    from ..analysis import told
+    from ..analysis import describe
 
-    print(f"{told(run_analysis(given.run))}\n\nAll numbers: {Path(given.run) / 'analysis.json'}, figures beside it")
+    print(f"{describe(run_analysis(given.run))}\n\nAll numbers: {Path(given.run) / 'analysis.json'}, figures beside it")
 
 
 def report(arguments: list[str]) -> None:

@@ -7,6 +7,7 @@ state/step-000500/  state/best/  .lock                          what training go
 """
 
 import contextlib
+import json
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -134,6 +135,10 @@ class RunFolder:
     def rows(self) -> list[dict]:
         """Return the rows of the evaluation; none before it."""
         return read_rows(self.results)
+
+    def analysis_results(self) -> dict:
+        """Return {analysis: its results}; none before it."""
+        return json.loads(self.analysis.read_text()) if self.analysis.is_file() else {}
 
     def log(self) -> list[dict]:
         """Return the lines of the training log; none before training."""

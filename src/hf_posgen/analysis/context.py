@@ -5,13 +5,13 @@ Shape suffixes in this folder: those of the model, and N sequences, c some queri
 
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 import torch
 from torch import nn
 
 from ..model.mixer_softmax import SoftmaxAttention
-from ..run.build import RunConfig, build_run, read_yaml
+from ..run.build import RunConfig, build_model
+from ..run.folder import RunFolder
 from ..tasks import Cell, Task, build_task, examples
 from .attention_view import AttentionView, attention_views
 
@@ -23,7 +23,7 @@ class NotApplicable(ValueError):
 
 
 @dataclass
-class Subject:
+class AnalysisContext:
     """`untrained` is the model at its start, or None; `offset` the distance that the task asks for, where there is one."""
 
     model: nn.Module
@@ -33,15 +33,12 @@ class Subject:
     count: int = 256
 
     @classmethod
-    def open(cls, folder: str | Path, count: int = 256) -> "Subject":
-        """Raises `ValueError` for a folder without a run."""
+    def open(cls, folder: RunFolder, count: int = 256) -> "AnalysisContext":
+        """Return the context of a run folder's checkpoint. Raises `ValueError` for a folder without a run."""
         from transformers import AutoModelForCausalLM
 
-        from ..run.build import build_model
-
-        folder = Path(folder)
-        run = build_run(read_yaml(folder / "run.yaml"))
-        model = AutoModelForCausalLM.from_pretrained(folder).float().eval()
+        run = folder.run()
+        model = AutoModelForCausalLM.from_pretrained(folder.path).float().eval()
         return cls(model, build_model(run).eval(), run, build_task(run.task), count)
 
     @property
@@ -136,6 +133,11 @@ def per_head(layer: int, values: dict[str, torch.Tensor]) -> list[dict]:
     """One plain dict per head from tensors whose first axis is the head."""
     heads = len(next(iter(values.values())))
     return [{"layer": layer, "head": h} | {key: plain(value[h]) for key, value in values.items()} for h in range(heads)]
+
+
+def head_name(entry: dict) -> str:
+    """Return how a figure names the head that an entry is about."""
+    return f"layer {entry['layer']}, head {entry['head']}"
 
 
 def plain(value):
