@@ -104,7 +104,7 @@ def ours(module, x, q, k, v):
     from hf_posgen.model.logit_scale import LogitScale
 
     def run() -> torch.Tensor:
-        context = build_context(x, None, None, None, None, None, module.depends_on_length)
+        context = build_context(x, needs_lengths=module.depends_on_length)
         queries, keys = context.with_hidden(x, module, None)
         tables = module.tables(queries, keys)
         turned_q, turned_k = module.query(q, queries, *tables), module.key(k, queries, *tables)
@@ -115,7 +115,7 @@ def ours(module, x, q, k, v):
             queries=queries,
             keys=keys,
             visible=context.visible,
-            bias=module.bias(queries.holding(turned_q), keys.holding(turned_k), *tables),
+            bias=module.bias(queries.with_vectors(turned_q), keys.with_vectors(turned_k), *tables),
             scale=q.shape[-1] ** -0.5,
             logit_scale=LogitScale(None),
         )

@@ -19,7 +19,7 @@ from hf_posgen.model.capabilities import capabilities
 from hf_posgen.model.validation import implementations
 
 
-def parity(name: str, road: str, dtype: torch.dtype) -> dict:
+def parity(name: str, implementation: str, dtype: torch.dtype) -> dict:
     """The largest error of logits and gradients against float64, relative to the largest value."""
     model = tiny(
         name, hidden_size=256, num_attention_heads=4, num_key_value_heads=4, max_position_embeddings=512
@@ -41,9 +41,15 @@ def parity(name: str, road: str, dtype: torch.dtype) -> dict:
     state = {key: value.clone() for key, value in model.state_dict().items()}
     exact = run("eager", torch.float64)
     model.load_state_dict(state)
-    ours = run(road, dtype)
+    ours = run(implementation, dtype)
     errors = [float((a - b).abs().max() / b.abs().max()) for a, b in zip(ours, exact, strict=True)]
-    return {"encoding": name, "road": road, "dtype": str(dtype)[6:], "logits": errors[0], "gradient": errors[1]}
+    return {
+        "encoding": name,
+        "implementation": implementation,
+        "dtype": str(dtype)[6:],
+        "logits": errors[0],
+        "gradient": errors[1],
+    }
 
 
 def timing(name: str, length: int, train: bool, device: str = "cuda") -> dict:
@@ -87,13 +93,18 @@ def main() -> None:
     rows = []
     for facts in capabilities():
         kind = None if facts["bias"] == "-" else facts["bias"]
-        for road in implementations(kind):
+        for implementation in implementations(kind):
             for dtype in (torch.float32, torch.bfloat16):
                 try:
-                    rows.append(parity(facts["encoding"], road, dtype))
+                    rows.append(parity(facts["encoding"], implementation, dtype))
                 except Exception as error:
                     rows.append(
-                        {"encoding": facts["encoding"], "road": road, "dtype": str(dtype)[6:], "error": str(error)[:80]}
+                        {
+                            "encoding": facts["encoding"],
+                            "implementation": implementation,
+                            "dtype": str(dtype)[6:],
+                            "error": str(error)[:80],
+                        }
                     )
     print(pd.DataFrame(rows).to_markdown(index=False))
     print(pd.DataFrame(timings()).to_markdown(index=False))

@@ -184,7 +184,9 @@ def test_bfloat16_attention_is_within_a_hundredth_of_float64(name, length):
             queries=queries,
             keys=whole,
             visible=Visible(rows, length, start, q.device),
-            bias=encoding.bias(queries.holding(q[:, :, start:]), whole.holding(k), *encoding.tables(queries, whole)),
+            bias=encoding.bias(
+                queries.with_vectors(q[:, :, start:]), whole.with_vectors(k), *encoding.tables(queries, whole)
+            ),
             scale=size**-0.5,
             logit_scale=LogitScale(None),
             implementation="sdpa" if dtype == torch.bfloat16 else "eager",

@@ -109,8 +109,7 @@ def _view(residual, module, args, context, encoding) -> AttentionView:
         encoding = module.position_encoding
         tables = encoding.tables(context.queries, context.keys)
     queries, keys = context.with_hidden(hidden, encoding, None)
-    shape = (*hidden.shape[:-1], -1, module.config.head_dim)
-    q, k, v = (project(hidden).view(shape).transpose(1, 2) for project in (module.q_proj, module.k_proj, module.v_proj))
+    q, k, v = module.project(hidden)
     groups = q.shape[1] // k.shape[1]
     if groups > 1:
         k, v = (t.repeat_interleave(groups, dim=1) for t in (k, v))
@@ -129,5 +128,5 @@ def _view(residual, module, args, context, encoding) -> AttentionView:
         queries=queries,
         keys=keys,
         visible=context.visible,
-        bias=encoding.bias(queries.holding(encoded_q), keys.holding(encoded_k), *tables),
+        bias=encoding.bias(queries.with_vectors(encoded_q), keys.with_vectors(encoded_k), *tables),
     )

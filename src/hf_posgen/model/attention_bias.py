@@ -10,7 +10,7 @@ import torch
 
 @dataclass(frozen=True)
 class Rows:
-    """Some rows of the attention matrix: c queries (suffix c) against all M keys.
+    """Some rows of the attention matrix: c queries (suffix c) against M keys.
 
     queries, keys: their `Tokens`. query_BHcK, key_BHMK: as encoded; `scale` multiplies their products.
     logits_BHcM: scaled products, without bias, unmasked; only for a bias that says `needs_logits`.
@@ -26,7 +26,7 @@ class Rows:
     logits_BHcM: torch.Tensor | None = None
 
     def distances(self) -> torch.Tensor:
-        """(B, c, M): how far back each key stands, in positions; 0 for what lies ahead."""
+        """Return (B, c, M): how far back each key stands, in positions; 0 for what lies ahead."""
         ahead = self.queries.positions_BL[:, :, None] - self.keys.positions_BL[:, None, :]
         return ahead.clamp(min=0)
 
@@ -47,11 +47,11 @@ class Columns:
         return Columns(self.query_BHLC[:, :, start:stop], self.key_BHMC)
 
     def dense(self, rows: Rows) -> torch.Tensor:
-        """(B, H, c, M), for the rows this was cut to."""
+        """Return (B, H, c, M), for the rows this was cut to."""
         return self.query_BHLC @ self.key_BHMC.transpose(-1, -2)
 
     def __add__(self, other: "Columns") -> "Columns":
-        return Columns(_beside(self.query_BHLC, other.query_BHLC), _beside(self.key_BHMC, other.key_BHMC))
+        return Columns(concatenate([self.query_BHLC, other.query_BHLC]), concatenate([self.key_BHMC, other.key_BHMC]))
 
 
 @dataclass(frozen=True)
@@ -87,13 +87,18 @@ class Pairwise:
 Bias = Columns | ByDistance | Pairwise
 
 
-def _beside(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    shape = torch.broadcast_shapes(a.shape[:-1], b.shape[:-1])
-    return torch.cat([a.expand(*shape, -1), b.expand(*shape, -1)], -1)
+def concatenate(columns: list[torch.Tensor], width: int | None = None) -> torch.Tensor:
+    """Return the columns side by side, broadcast against each other, and zeros up to `width`; copied once."""
+    shape = torch.broadcast_shapes(*(some.shape[:-1] for some in columns))
+    columns = [some.expand(*shape, -1) for some in columns]
+    missing = 0 if width is None else width - sum(some.shape[-1] for some in columns)
+    if missing:
+        columns.append(columns[0].new_zeros(1).expand(*shape, missing))
+    return torch.cat(columns, -1) if len(columns) > 1 else columns[0]
 
 
 def relative(slopes: torch.Tensor, queries, keys) -> Columns:
-    """The bias -slope · (query position - key position), as columns; slopes per head (H,) or query (B or 1, H, L or 1).
+    """Return the bias -slope · (query position - key position) as columns; slopes (H,), or per query (B or 1, H, L or 1).
 
     Positions are counted from the middle of the queries, in integers: the bias of a shifted sequence is then bit-equal.
     """
@@ -107,7 +112,7 @@ def relative(slopes: torch.Tensor, queries, keys) -> Columns:
 
 
 def between_sums(queries, keys) -> Columns:
-    """The bias sum(query) - sum(key): what the running sums gained between key and query; one sum per head.
+    """Return the bias sum(query) - sum(key): what the running sums gained between key and query; one sum per head.
 
     Sums are counted from the middle query's, so that those which still matter are small.
     """

@@ -9,28 +9,31 @@ _compiled = torch.compile(flex_attention, dynamic=False)
 
 
 def flex(call) -> torch.Tensor:
-    """`call` is a prepared call of `attention_kernels.attend`."""
+    """Return the averaged values (B, H, L, V) of an `AttentionCall` without a bias or with one by distance.
+
+    Raises `ValueError` where it asks for dropout, which flex attention doesn't have.
+    """
     if call.dropout:
         raise ValueError("flex_attention has no dropout: set attention_dropout to 0, or use sdpa")
-    factor = call.factor
-    q = call.q if factor is None else (call.q * factor).to(call.q.dtype)
+    factor = call.factor_BHL1
+    q = call.query_BHLK if factor is None else (call.query_BHLK * factor).to(call.query_BHLK.dtype)
     kernel = _compiled if q.is_cuda else flex_attention
     dtype = call.queries.dtype if call.bias is not None else q.dtype
-    v = call.v.to(dtype) if not q.is_cuda else call.v
-    q, k = (t.to(v.dtype) for t in (q, call.k))
+    v = call.value_BHMV.to(dtype) if not q.is_cuda else call.value_BHMV
+    q, k = (t.to(v.dtype) for t in (q, call.key_BHMK))
     out = kernel(q, k, v, score_mod=_score_mod(call, factor), block_mask=_block_mask(call.visible, q), scale=call.scale)
-    return out.to(call.v.dtype)
+    return out.to(call.value_BHMV.dtype)
 
 
 def _score_mod(call, factor):
     if call.bias is None:
         return None
     q_at, k_at = call.queries.positions_BL, call.keys.positions_BL
-    q_at, k_at = (p.expand(call.q.shape[0], -1).contiguous() for p in (q_at, k_at))
+    q_at, k_at = (p.expand(call.query_BHLK.shape[0], -1).contiguous() for p in (q_at, k_at))
     longest = k_at.shape[1] if call.keys.sequential else int(q_at.max()) + 1
     table_HN = call.bias.at(torch.arange(longest, device=q_at.device)).contiguous()
 
-    scale_BHL = None if factor is None else factor[..., 0].expand(*call.q.shape[:3]).contiguous()
+    scale_BHL = None if factor is None else factor[..., 0].expand(*call.query_BHLK.shape[:3]).contiguous()
 
     def score_mod(score, b, h, row, column):
         bias = table_HN[h, (q_at[b, row] - k_at[b, column]).clamp(min=0)]
@@ -40,11 +43,11 @@ def _score_mod(call, factor):
 
 
 def _block_mask(visible: Visible, q: torch.Tensor):
-    offset, real, documents, given = visible.offset, visible.real_BM, visible.documents_BL, visible.given_B1LM
+    offset, real, documents, prepared = visible.offset, visible.real_BM, visible.documents_BL, visible.prepared_B1LM
 
     def mask_mod(b, h, row, column):
-        if given is not None:
-            return given[b, 0, row, column] | (row + offset == column)
+        if prepared is not None:
+            return prepared[b, 0, row, column] | (row + offset == column)
         seen = column <= row + offset
         if real is not None:
             seen = seen & real[b, column]
@@ -52,5 +55,5 @@ def _block_mask(visible: Visible, q: torch.Tensor):
             seen = seen & (documents[b, row] == documents[b, column])
         return seen | (row + offset == column)
 
-    rows = None if real is None and documents is None and given is None else q.shape[0]
+    rows = None if real is None and documents is None and prepared is None else q.shape[0]
     return create_block_mask(mask_mod, rows, None, visible.length, visible.slots, device=q.device)

@@ -8,8 +8,8 @@ import torch
 @dataclass(frozen=True)
 class Visible:
     """L queries at slots offset..offset+L-1 of M key slots: a query sees the slots up to its own (causal), those that hold
-    a token (`real_BM`), of its own document, or what a prepared mask says (`given_B1LM`). It always sees itself, so that
-    rows of padding stay finite.
+    a token (`real_BM`), of its own document, or what a prepared mask says (`prepared_B1LM`). It always sees itself, so
+    that rows of padding stay finite.
     """
 
     length: int
@@ -18,28 +18,37 @@ class Visible:
     device: torch.device
     real_BM: torch.Tensor | None = None
     documents_BL: torch.Tensor | None = None
-    given_B1LM: torch.Tensor | None = None
+    prepared_B1LM: torch.Tensor | None = None
 
     @property
     def only_causal(self) -> bool:
-        """Nothing but order hides a key, and the queries are the last of the slots."""
-        hidden = (self.real_BM, self.documents_BL, self.given_B1LM)
-        return all(part is None for part in hidden) and isinstance(self.offset, int) and self.aligned
+        """Whether nothing but order hides a key, and the queries are the last of the slots."""
+        hidden = (self.real_BM, self.documents_BL, self.prepared_B1LM)
+        return all(mask is None for mask in hidden) and isinstance(self.offset, int) and self.aligned
 
     @property
     def aligned(self) -> bool:
+        """Whether the queries are known to be the last of the slots."""
         return isinstance(self.offset, int) and self.offset + self.length == self.slots
 
+    def real_slots(self) -> torch.Tensor | None:
+        """Return (B or 1, M): which slots hold a token that is no padding; None where all are known to."""
+        if self.real_BM is None and self.prepared_B1LM is None and self.aligned:
+            return None
+        written = torch.arange(self.slots, device=self.device)[None] < self.offset + self.length
+        real = written if self.prepared_B1LM is None else self.prepared_B1LM[:, 0, -1]
+        return real if self.real_BM is None else real & self.real_BM
+
     def rows(self, start: int, stop: int, slots: int | None = None) -> torch.Tensor:
-        """(B or 1, 1, stop - start, slots): the mask of some queries against the first `slots` keys."""
+        """Return (B or 1, 1, stop - start, slots): the mask of some queries against the first `slots` keys."""
         slots = self.slots if slots is None else slots
         if self.length == 1 and self.only_causal:
             return torch.ones(1, 1, 1, slots, dtype=torch.bool, device=self.device)
         query = torch.arange(start, stop, device=self.device)[:, None] + self.offset
         key = torch.arange(slots, device=self.device)[None, :]
         itself = (query == key)[None, None]
-        if self.given_B1LM is not None:
-            return self.given_B1LM[:, :, start:stop, :slots] | itself
+        if self.prepared_B1LM is not None:
+            return self.prepared_B1LM[:, :, start:stop, :slots] | itself
         seen = (key <= query)[None, None]
         if self.real_BM is not None:
             seen = seen & self.real_BM[:, None, None, :slots]
@@ -49,8 +58,10 @@ class Visible:
 
 
 def documents(position_ids_BL: torch.Tensor, real_BL: torch.Tensor | None) -> torch.Tensor | None:
-    """(B, L) document numbers of a packed row, or None where no row is packed: one starts where `position_ids` decreases
-    between two tokens that are not padding."""
+    """Return (B, L): document numbers of a packed row, or None where no row is packed.
+
+    A document starts where `position_ids` decreases between two tokens that are not padding.
+    """
     falls = position_ids_BL[:, 1:] < position_ids_BL[:, :-1]
     if real_BL is not None:
         falls = falls & real_BL[:, 1:] & real_BL[:, :-1]
@@ -60,7 +71,7 @@ def documents(position_ids_BL: torch.Tensor, real_BL: torch.Tensor | None) -> to
 
 
 def document_lengths(index_BL: torch.Tensor, documents_BL: torch.Tensor | None, real_BL: torch.Tensor | None):
-    """(B, L or 1): the largest index + 1 among the real tokens of each token's document."""
+    """Return (B, L or 1): the largest index + 1 among the real tokens of each token's document."""
     index = index_BL + 1 if real_BL is None else torch.where(real_BL, index_BL + 1, 0)
     if documents_BL is None:
         return index.amax(-1, keepdim=True).clamp(min=1)

@@ -33,7 +33,7 @@ class StateMixer(nn.Module):
 
     @staticmethod
     def accepts(encoding: type) -> str | None:
-        """None, or why an encoding can't act here."""
+        """Return None, or why an encoding can't act here."""
         if set(encoding.sites()) <= {"embedding"} and not encoding.depends_on_length:
             return None
         return (
@@ -57,7 +57,7 @@ class StateMixer(nn.Module):
 
         Raises `ValueError` for a prepared mask that hides more than a state can leave out.
         """
-        if context.visible.given_B1LM is not None and not torch.compiler.is_compiling():
+        if context.visible.prepared_B1LM is not None and not torch.compiler.is_compiling():
             _refuse_unless_causal(context.visible, context.real_BL)
         layer = None if cache is None else cache.layers[self.layer_idx]
         return layer, {} if layer is None else layer.states
@@ -65,11 +65,11 @@ class StateMixer(nn.Module):
 
 def _refuse_unless_causal(visible, real_BL: torch.Tensor) -> None:
     """`ValueError` unless every real query sees all that the last query sees and that doesn't lie ahead."""
-    given_BLM = visible.given_B1LM[:, 0]
+    prepared_BLM = visible.prepared_B1LM[:, 0]
     query = torch.arange(visible.length, device=visible.device)[:, None] + visible.offset
-    ahead = torch.arange(given_BLM.shape[-1], device=visible.device) > query
-    expected = given_BLM[:, -1:] & ~ahead
-    if bool(((given_BLM != expected) & real_BL[..., None]).any()):
+    ahead = torch.arange(prepared_BLM.shape[-1], device=visible.device) > query
+    expected = prepared_BLM[:, -1:] & ~ahead
+    if bool(((prepared_BLM != expected) & real_BL[..., None]).any()):
         raise ValueError(
             "a prepared 4-D mask that hides more than padding and the future can't act on a state: pass a (B, M) mask, "
             "or position_ids that restart with each document"

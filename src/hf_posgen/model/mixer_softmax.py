@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import torch
 from torch import nn
 
 from .attention_kernels import attend
@@ -17,7 +18,7 @@ class SoftmaxAttention(nn.Module):
 
     @staticmethod
     def accepts(encoding: type) -> str | None:
-        """None, or why an encoding can't act here."""
+        """Return None, or why an encoding can't act here."""
         return None
 
     def __init__(self, config, layer_idx: int, encoding_spec: dict | None):
@@ -34,25 +35,25 @@ class SoftmaxAttention(nn.Module):
         self.logit_scale = build_logit_scale(config.per_layer("logit_scale")[layer_idx], config)
 
     def forward(self, hidden_states, *tables, context, encoding=None, cache=None):
-        """(B, L, D) to (B, L, D) and, from eager, the weights (B, H, L, M). `context` is the pass's `Context`; where it
-        asks for the last tokens alone, L is their number in what is returned."""
+        """Return (B, L, D) and, from eager, the weights (B, H, L, M). `context` is the pass's `Context`; where it keeps the
+        last tokens alone, L is their number in what is returned."""
         if encoding is None:
             encoding = self.position_encoding
             tables = encoding.tables(context.queries, context.keys)
         layer = None if cache is None else cache.layers[self.layer_idx]
         queries, keys = context.with_hidden(hidden_states, encoding, layer)
-        k, v = self._heads(self.k_proj(hidden_states)), self._heads(self.v_proj(hidden_states))
+        k, v = self.heads(self.k_proj(hidden_states)), self.heads(self.v_proj(hidden_states))
         k, v = encoding.key(k, queries, *tables), encoding.value(v, queries, *tables)
         if layer is not None:
             k, v = cache.update(k, v, self.layer_idx)
         visible = context.visible
         implementation = self.config._attn_implementation
-        if context.asked and implementation != "flex_attention":
-            first = visible.length - context.asked
+        if context.logits_to_keep and implementation != "flex_attention":
+            first = visible.length - context.logits_to_keep
             queries, hidden_states = queries.rows(first, visible.length), hidden_states[:, first:]
-            visible = replace(visible, length=context.asked, offset=visible.offset + first)
+            visible = replace(visible, length=context.logits_to_keep, offset=visible.offset + first)
             tables = encoding.tables(queries, keys)
-        q = encoding.query(self._heads(self.q_proj(hidden_states)), queries, *tables)
+        q = encoding.query(self.heads(self.q_proj(hidden_states)), queries, *tables)
         out, weights = attend(
             q,
             k,
@@ -60,7 +61,7 @@ class SoftmaxAttention(nn.Module):
             queries=queries,
             keys=keys,
             visible=visible,
-            bias=encoding.bias(queries.holding(q), keys.holding(k), *tables) if encoding.biases else None,
+            bias=encoding.bias(queries.with_vectors(q), keys.with_vectors(k), *tables) if encoding.biases else None,
             scale=self.scaling,
             logit_scale=self.logit_scale,
             dropout=self.config.attention_dropout if self.training else 0.0,
@@ -69,5 +70,10 @@ class SoftmaxAttention(nn.Module):
         out = encoding.output(out, queries, *tables).transpose(1, 2).flatten(2)
         return self.o_proj(out), weights
 
-    def _heads(self, x_BLE):
+    def project(self, x_BLD: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Return queries (B, H, L, K), keys and values (of as many heads as keys have), before any encoding."""
+        return tuple(self.heads(projection(x_BLD)) for projection in (self.q_proj, self.k_proj, self.v_proj))
+
+    def heads(self, x_BLE: torch.Tensor) -> torch.Tensor:
+        """Return (B, heads, L, K)."""
         return x_BLE.view(*x_BLE.shape[:2], -1, self.head_dim).transpose(1, 2)

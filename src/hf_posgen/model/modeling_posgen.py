@@ -70,8 +70,8 @@ class PosGenDecoderLayer(GradientCheckpointingLayer):
         mixed, _ = self.self_attn(
             self.input_layernorm(hidden_states), *tables, context=context, encoding=encoding, cache=cache
         )
-        if context.asked:
-            hidden_states, mixed = hidden_states[:, -context.asked :], mixed[:, -context.asked :]
+        if context.logits_to_keep:
+            hidden_states, mixed = (x[:, -context.logits_to_keep :] for x in (hidden_states, mixed))
         hidden_states = hidden_states + self.dropout(mixed)
         if self.mlp is None:
             return hidden_states
@@ -155,12 +155,13 @@ class PosGenModel(PosGenPreTrainedModel):
         inputs_embeds: torch.Tensor | None = None,
         use_cache: bool | None = None,
         positions: torch.LongTensor | None = None,
-        asked: int | None = None,
+        logits_to_keep: int = 0,
         **kwargs: Unpack[TransformersKwargs],
     ) -> BaseModelOutputWithPast:
         """`position_ids` (B, L) is each token's index in its document: where it decreases, a new one starts. `positions`
         (B or 1, L) says where the encoding shall believe the tokens stand; without it, the sampler decides in training.
-        asked: give the hidden states of so many last tokens alone; the last layer then computes no others."""
+        `logits_to_keep`: return the hidden states of so many last tokens alone, or of all (0); the last layer then computes
+        no others."""
         if (input_ids is None) == (inputs_embeds is None):
             raise ValueError("give exactly one of input_ids and inputs_embeds")
         refuse_implementation(self.config, self.bias_kinds)
@@ -173,17 +174,17 @@ class PosGenModel(PosGenPreTrainedModel):
             cache = adopt(cache, self.config)
         context = build_context(
             inputs_embeds,
-            attention_mask,
-            position_ids,
-            positions,
-            cache,
-            self.sampler if sampling else None,
-            self.needs_lengths,
+            attention_mask=attention_mask,
+            position_ids=position_ids,
+            positions=positions,
+            cache=cache,
+            sampler=self.sampler if sampling else None,
+            needs_lengths=self.needs_lengths,
         )
-        new = slice(-asked if asked else None, None)
+        kept = slice(-logits_to_keep if logits_to_keep else None, None)
         if self.needs_lengths and cache is not None:
-            new = torch.arange(inputs_embeds.shape[1], device=inputs_embeds.device)[new] + context.visible.offset
-            inputs_embeds, context, asked = recall(cache, inputs_embeds), context.whole(), None
+            kept = torch.arange(inputs_embeds.shape[1], device=inputs_embeds.device)[kept] + context.visible.offset
+            inputs_embeds, context, logits_to_keep = recall(cache, inputs_embeds), context.whole(), 0
         layer_cache = None if self.needs_lengths else cache
         encoding, tables = self.position_encoding, ()
         hidden_states = inputs_embeds
@@ -192,21 +193,21 @@ class PosGenModel(PosGenPreTrainedModel):
             hidden_states = encoding.embed(hidden_states, context.queries, *tables)
         hidden_states = self.dropout(hidden_states)
         for i, layer in enumerate(self.layers):
-            if asked and i == len(self.layers) - 1:
-                context = context.of_last(asked)
+            if logits_to_keep and i == len(self.layers) - 1:
+                context = context.of_last(logits_to_keep)
             hidden_states = layer(hidden_states, *tables, context=context, encoding=encoding, cache=layer_cache)
-        return BaseModelOutputWithPast(last_hidden_state=self.norm(hidden_states[:, new]), cache=cache)
+        return BaseModelOutputWithPast(last_hidden_state=self.norm(hidden_states[:, kept]), cache=cache)
 
 
 RECORDED = ("output_hidden_states", "output_attentions")
 
 
-def _last_asked(logits_to_keep: int | torch.Tensor, length: int) -> int | None:
-    """How many of the last tokens hold all whose logits are kept; None: all, or known to the compiled graph alone."""
+def _last_kept(logits_to_keep: int | torch.Tensor, length: int) -> int:
+    """Return how many of the last tokens hold all whose logits are kept; 0: all, or known to the compiled graph alone."""
     if isinstance(logits_to_keep, int):
-        return logits_to_keep or None
+        return logits_to_keep
     if torch.compiler.is_compiling() or logits_to_keep.numel() == 0:
-        return None
+        return 0
     return length - int(logits_to_keep.min())
 
 
@@ -238,9 +239,9 @@ class PosGenForCausalLM(PosGenPreTrainedModel, GenerationMixin):
         **kwargs: Unpack[TransformersKwargs],
     ) -> CausalLMOutputWithPast:
         length = (input_ids if inputs_embeds is None else inputs_embeds).shape[1]
-        asked = _last_asked(logits_to_keep, length)
+        last = _last_kept(logits_to_keep, length)
         if any(kwargs.get(name, getattr(self.config, name, None)) not in (None, False) for name in RECORDED):
-            asked = None  # who looks at every layer looks at every token
+            last = 0  # who looks at every layer looks at every token
         outputs = self.model(
             input_ids=input_ids,
             attention_mask=attention_mask,
@@ -249,18 +250,18 @@ class PosGenForCausalLM(PosGenPreTrainedModel, GenerationMixin):
             inputs_embeds=inputs_embeds,
             use_cache=use_cache,
             positions=positions,
-            asked=asked,
+            logits_to_keep=last,
             **kwargs,
         )
         hidden = outputs.last_hidden_state
         if isinstance(logits_to_keep, int):
-            keep = kept = slice(-logits_to_keep if logits_to_keep else None, None)
+            kept = kept_hidden = slice(-logits_to_keep if logits_to_keep else None, None)
         else:
-            keep, kept = logits_to_keep, logits_to_keep - (length - hidden.shape[1])
-        logits = self.lm_head(hidden[:, kept])
+            kept, kept_hidden = logits_to_keep, logits_to_keep - (length - hidden.shape[1])
+        logits = self.lm_head(hidden[:, kept_hidden])
         loss = None
-        if labels is not None:  # the logits at t are asked for the label at t + 1
-            kwargs.setdefault("shift_labels", nn.functional.pad(labels, (-1, 1), value=-100)[:, keep].contiguous())
+        if labels is not None:  # the logits at t are scored on the label at t + 1
+            kwargs.setdefault("shift_labels", nn.functional.pad(labels, (-1, 1), value=-100)[:, kept].contiguous())
             loss = self.loss_function(logits=logits, labels=labels, vocab_size=self.config.vocab_size, **kwargs)
         return CausalLMOutputWithPast(
             loss=loss,

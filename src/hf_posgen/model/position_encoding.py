@@ -48,22 +48,24 @@ class Tokens:
     vectors_BHLK: torch.Tensor | None = None
     dtype: torch.dtype = torch.float32
 
-    def but(self, **changes) -> "Tokens":
-        """`dataclasses.replace` for every layer of every decoded token: without building the object anew, in a tenth of the
-        time."""
+    def replace(self, **changes) -> "Tokens":
+        """Return these tokens with some fields changed, as `dataclasses.replace` does.
+
+        Every layer of every decoded token calls this a few times: 1.8 µs without building the object anew, 6.6 µs with.
+        """
         other = object.__new__(Tokens)
         other.__dict__.update(self.__dict__, **changes)
         return other
 
-    def holding(self, vectors_BHLK: torch.Tensor) -> "Tokens":
-        """These tokens with their queries or keys, as `bias` may see them."""
-        return self.but(vectors_BHLK=vectors_BHLK)
+    def with_vectors(self, vectors_BHLK: torch.Tensor) -> "Tokens":
+        """Return these tokens with their queries or keys, as `bias` may see them."""
+        return self.replace(vectors_BHLK=vectors_BHLK)
 
     def rows(self, start: int, stop: int) -> "Tokens":
-        """The tokens start..stop-1 of each row."""
+        """Return the tokens start..stop-1 of each row."""
         fields = ("positions_BL", "index_BL", "lengths_BL", "hidden_BLD", "sums_BLS", "lagged_BLSN")
-        parts = {name: getattr(self, name) for name in fields}
-        return self.but(**{name: part[:, start:stop] for name, part in parts.items() if part is not None})
+        whole = {name: getattr(self, name) for name in fields}
+        return self.replace(**{name: field[:, start:stop] for name, field in whole.items() if field is not None})
 
 
 class PositionEncoding(nn.Module):

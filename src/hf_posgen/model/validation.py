@@ -31,30 +31,30 @@ def complete_config(config) -> None:
 
 
 def bias_kind(encoding: PositionEncoding) -> str | None:
-    """The kind of bias an encoding adds, asked of the encoding itself on four tokens."""
+    """Return the kind of bias that an encoding adds to four tokens; None: it adds none."""
     device = next((parameter.device for parameter in encoding.parameters()), torch.device("cpu"))
     with torch.no_grad(), device:  # models are also built where tensors have no data
         config = encoding.config
         x = torch.zeros(1, 4, config.hidden_size)
         q, k = (torch.zeros(1, n, 4, config.head_dim) for n in (config.num_attention_heads, config.num_key_value_heads))
-        context = build_context(x, None, None, None, None, None, encoding.depends_on_length)
+        context = build_context(x, needs_lengths=encoding.depends_on_length)
         queries, keys = context.with_hidden(x, encoding, None)
         tables = encoding.tables(queries, keys)
-        bias = encoding.bias(queries.holding(q), keys.holding(k), *tables)
+        bias = encoding.bias(queries.with_vectors(q), keys.with_vectors(k), *tables)
     return None if bias is None else bias.kind
 
 
 def implementations(kind: str | None) -> tuple[str, ...]:
-    """The attention implementations that carry a kind of bias."""
+    """Return the attention implementations that carry a kind of bias."""
     return ("eager", "sdpa") if kind == "pairwise" else ("eager", "sdpa", "flex_attention")
 
 
 def refuse_implementation(config, kinds: set[str | None]) -> None:
-    """`ValueError` for an attention implementation that would drop a kind of bias, or isn't known."""
-    given = config._attn_implementation
+    """Raise `ValueError` for an attention implementation that would drop a kind of bias, or isn't known."""
+    implementation = config._attn_implementation
     for kind in kinds or {None}:
-        if given not in implementations(kind):
+        if implementation not in implementations(kind):
             raise ValueError(
-                f"attn_implementation {given!r} does not carry {f'a {kind} bias' if kind else 'this model'}; "
+                f"attn_implementation {implementation!r} does not carry {f'a {kind} bias' if kind else 'this model'}; "
                 f"allowed: {', '.join(implementations(kind))} (sdpa takes flash kernels by itself where they can)"
             )
