@@ -18,8 +18,8 @@ import pandas as pd
 
 from hf_posgen.run.build import build_run, to_tree
 from hf_posgen.sweep.executors.local import run_locally
-from hf_posgen.sweep.run import points, read_sweep
-from hf_posgen.sweep.trial import Point
+from hf_posgen.sweep.spec import read_sweep, sweep_runs
+from hf_posgen.sweep.trial import Trial
 
 
 def shortened(run, share: float):
@@ -34,7 +34,7 @@ def measured(runs, workers: int) -> dict:
     """One sweep from an empty folder."""
     load, before, start = os.getloadavg()[0], resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
-        failures = run_locally([Point(run, Path(folder)) for run in runs], workers=workers, quiet=True)
+        failures = run_locally([Trial(run, Path(folder)) for run in runs], workers=workers, quiet=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if failures:
         raise SystemExit(f"{failures[0].run} failed: {failures[0].last_lines}")
@@ -54,7 +54,7 @@ def main() -> None:
     parser.add_argument("--share", type=float, default=0.1, help="of each run's steps and evaluated sequences")
     parser.add_argument("--workers", nargs="+", type=int, default=[1, 2])
     options = parser.parse_args()
-    runs = [shortened(run, options.share) for run in points(read_sweep(options.preset))]
+    runs = [shortened(run, options.share) for run in sweep_runs(read_sweep(options.preset))]
     rows = [measured(runs, workers) for workers in options.workers]
     for row in rows:
         row["speed-up"] = rows[0]["wall s"] / row["wall s"]

@@ -21,7 +21,7 @@ from hf_posgen.card.metadata import (
 )
 from hf_posgen.card.model_card import card, component, render
 from hf_posgen.results.headlines import DEFINITIONS
-from hf_posgen.sweep.run import points, presets, read_sweep
+from hf_posgen.sweep.spec import presets, read_sweep, sweep_runs
 from hf_posgen.tasks import CONFIGS, build_task, config_spec, resolve_task
 from tests.helpers.card_rows import COPY, FIXED, MODEL, REPO, paste_row, row
 
@@ -91,7 +91,7 @@ def test_a_named_configuration_is_recognised_and_others_get_a_digest():
 @pytest.mark.parametrize("preset", presets())
 def test_every_task_that_a_preset_trains_on_is_a_published_configuration(preset):
     """Its results then name a data set's configuration that exists, and a task of that data set's `eval.yaml`."""
-    for one in {str(run.task): run for run in points(read_sweep(preset))}.values():
+    for one in {str(run.task): run for run in sweep_runs(read_sweep(preset))}.values():
         task = resolve_task(one.task)
         name, config = benchmark(task, "lab")
         assert named(task) and config in CONFIGS[task["name"]], f"{preset}, {one.panel}: name it in tasks/configs.py"

@@ -4,7 +4,7 @@ import pytest
 
 from hf_posgen.reproduce.study1 import run as study1
 from hf_posgen.reproduce.study1.handmade_table import accuracy_by_length
-from hf_posgen.sweep.run import points, read_sweep
+from hf_posgen.sweep.spec import read_sweep, sweep_runs
 
 
 def test_a_learned_table_could_extrapolate():
@@ -16,7 +16,7 @@ def test_a_learned_table_could_extrapolate():
 def test_the_preset_builds_and_has_ten_seeds_of_each_arm_that_is_judged():
     tree = read_sweep("study1")
     seeds = {name: 3 if name == "anchor" else 10 for name in tree["panels"]}
-    assert len(points(tree)) == sum(seeds[name] * len(part["arms"]) for name, part in tree["panels"].items())
+    assert len(sweep_runs(tree)) == sum(seeds[name] * len(part["arms"]) for name, part in tree["panels"].items())
 
 
 def test_full_sequence_runs_are_judged_on_their_last_position(tmp_path):

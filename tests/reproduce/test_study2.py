@@ -10,7 +10,7 @@ from hf_posgen.reproduce.study2 import run as study2
 from hf_posgen.reproduce.study2.evaluated import grid_rows
 from hf_posgen.reproduce.study2.streams import TOKENS, streams
 from hf_posgen.reproduce.verdicts import Verdict
-from hf_posgen.sweep.run import points, presets, read_sweep
+from hf_posgen.sweep.spec import presets, read_sweep, sweep_runs
 from tests.helpers.synthetic_rows import study2 as made_up
 
 from .test_study2_claims import REACH, by_width, made, mixture
@@ -23,7 +23,7 @@ MORE = {  # arms that need more tokens to fit, as their presets say
 
 def test_the_papers_presets_hold_what_it_states():
     for name in ("study2-a", "study2-b", "study2-c", "study2-c-separated"):
-        for run in points(read_sweep(name)):
+        for run in sweep_runs(read_sweep(name)):
             model, train, task = run.model, run.train, run.task
             assert (model["num_hidden_layers"], model["num_attention_heads"], model["hidden_size"]) == (8, 8, 512)
             assert model["hidden_act"] == "relu" and model["hidden_dropout"] == 0.1 and not model["tie_word_embeddings"]
@@ -40,7 +40,7 @@ def test_the_papers_presets_hold_what_it_states():
 
 @pytest.mark.parametrize("name", [name for name in presets() if name.startswith("study2") and name.endswith("-small")])
 def test_small_presets_are_fair_and_run_on_a_cpu(name):
-    runs = points(read_sweep(name))
+    runs = sweep_runs(read_sweep(name))
     for panel in {run.panel for run in runs}:
         mine = [run for run in runs if run.panel == panel]
         alike = [run for run in mine if run.arm not in MORE.get((name, panel), ())]
@@ -53,8 +53,10 @@ def test_small_presets_are_fair_and_run_on_a_cpu(name):
 
 def test_the_control_differs_in_rope_alone():
     """RoPE with as many tokens on selective copies as the model without encoding."""
-    control = points(read_sweep(str(Path(__file__).parents[2] / "docs" / "study2" / "rope_same_tokens.yaml")))
-    none = next(run for run in points(read_sweep("study2-a-small")) if (run.panel, run.arm) == ("selective", "none"))
+    control = sweep_runs(read_sweep(str(Path(__file__).parents[2] / "docs" / "study2" / "rope_same_tokens.yaml")))
+    none = next(
+        run for run in sweep_runs(read_sweep("study2-a-small")) if (run.panel, run.arm) == ("selective", "none")
+    )
     for run in control:
         assert (run.task, run.train, run.evaluation) == (none.task, none.train, none.evaluation)
         assert run.model["position_encoding"]["name"] == "rope"

@@ -6,7 +6,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from hf_posgen.run.build import build_model, build_run
 from hf_posgen.run.cost import expected_seconds, forward_flops, operations, seconds_for, training_bytes, training_flops
-from hf_posgen.sweep.run import said_seconds
+from hf_posgen.sweep.run import format_seconds
 from hf_posgen.tasks import build_task, examples
 from tests.helpers.training_helpers import small_run
 
@@ -75,7 +75,7 @@ def test_time_is_operations_over_a_rate():
     ) > expected_seconds(run)
     assert once == pytest.approx(run.train.steps * run.train.gradient_accumulation * 2.5e-3), "a small model waits"
     assert expected_seconds(small_run()) == seconds_for(small_run()), "a CPU core, for a run that stays there"
-    assert [said_seconds(s) for s in (3, 119, 120, 7300, 200_000)] == [
+    assert [format_seconds(s) for s in (3, 119, 120, 7300, 200_000)] == [
         "3 s",
         "119 s",
         "2.0 min",

@@ -1,12 +1,9 @@
-"""Sweeps: what their files mean, what is skipped and resumed, and what happens when a point fails."""
+"""Sweeps: what is trained, skipped, resumed and reported."""
 
-import multiprocessing
 import os
 import signal
 import subprocess
 import sys
-import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -14,74 +11,16 @@ import yaml
 from accelerate import Accelerator
 
 from hf_posgen.common.files import read_rows, write_rows
-from hf_posgen.run.build import build_run, run_hash
+from hf_posgen.run.build import build_run
 from hf_posgen.run.folder import RunFolder
-from hf_posgen.sweep.executors.hf_jobs import repo_name, run_on_hf_jobs
-from hf_posgen.sweep.executors.local import queue, run_locally
-from hf_posgen.sweep.run import arms_of, best_run, dry_run, points, presets, read_sweep, sweep
-from hf_posgen.sweep.selection import best_rates, selection_points
-from hf_posgen.sweep.trial import Point
+from hf_posgen.sweep.run import best_run, dry_run, sweep
+from hf_posgen.sweep.selection import best_rates, selection_trials
+from hf_posgen.sweep.spec import parse_sweep, sweep_runs
+from hf_posgen.sweep.trial import Trial
 from hf_posgen.training.launch import TrainingRun, train
-from tests.helpers.training_helpers import RUN, assert_same_run, small_run
+from tests.helpers.training_helpers import assert_same_run
 
-BASE = {key: RUN[key] for key in ("model", "task", "train", "evaluation")}
-
-
-UNSAVED = {"steps": 600, "validate_every": 0, "save_every": 0}
-
-
-def small_sweep(**panel) -> dict:
-    arms = {"rope": {"model": {"position_encoding": "rope"}}, "none": {"model": {"position_encoding": "none"}}}
-    return {"name": "small", "panels": {"study": {"base": BASE, "arms": arms, "seeds": [0, 1]} | panel}}
-
-
-def test_points_are_arms_times_seeds_and_named_by_content(tmp_path):
-    runs = points(small_sweep())
-    assert [(run.arm, run.seed, run.panel) for run in runs] == [
-        ("rope", 0, "study"),
-        ("rope", 1, "study"),
-        ("none", 0, "study"),
-        ("none", 1, "study"),
-    ]
-    names = [Point(run, tmp_path).name for run in runs]
-    assert len(set(names)) == 4 and names[0].startswith("study-rope-seed0-")
-    longer = points(small_sweep(base=BASE | {"train": BASE["train"] | {"steps": 13}}))
-    assert Point(longer[0], tmp_path).name != names[0]
-
-
-def test_declared_contrasts_are_checked_and_make_no_other_runs():
-    declared = small_sweep() | {"contrasts": [["rope", "none"]]}
-    assert [run_hash(run) for run in points(declared)] == [run_hash(run) for run in points(small_sweep())]
-    for pairs, said in (
-        ([["rope", "nnoe"]], "unknown arm 'nnoe' .did you mean 'none'"),
-        ([["rope", "rope"]], r"contrast \['rope', 'rope'\] names no two arms"),
-        ([["rope", "none"], ["none", "rope"]], "declared twice"),
-        (["rope"], "contrast 'rope' names no two arms"),
-        (None, "contrast None names no two arms"),
-    ):
-        with pytest.raises(ValueError, match=said):
-            points(small_sweep() | {"contrasts": pairs})
-    (part,) = small_sweep()["panels"].values()
-    apart = {"panels": {arm: part | {"arms": {arm: part["arms"][arm]}} for arm in ("rope", "none")}}
-    with pytest.raises(ValueError, match="contrast rope:none: no panel of the sweep holds both arms"):
-        points(apart | {"contrasts": [["rope", "none"]]})
-
-
-def test_a_grid_names_its_arms():
-    tree = small_sweep(
-        arms=None,
-        grid={
-            "model.position_encoding": ["rope", {"name": "alibi", "slopes": "learned"}],
-            "model.hidden_size": [16, 32],
-        },
-    )
-    assert list(arms_of(tree["panels"]["study"])) == [
-        "rope-hidden_size=16",
-        "rope-hidden_size=32",
-        "alibi-slopes=learned-hidden_size=16",
-        "alibi-slopes=learned-hidden_size=32",
-    ]
-    assert {run.model["hidden_size"] for run in points(tree)} == {16, 32}
+from .helpers import BASE, UNSAVED, small_sweep, wait_for
 
 
 @pytest.mark.parametrize(
@@ -100,11 +39,6 @@ def test_a_wrong_sweep_is_refused_before_anything_runs(tmp_path, change, message
     with pytest.raises(ValueError, match=message):
         sweep(small_sweep(**change), tmp_path / "out", quiet=True)
     assert not (tmp_path / "out").exists()
-
-
-def test_every_preset_is_a_valid_sweep():
-    for name in presets():
-        assert points(read_sweep(name))
 
 
 def test_sweep_trains_reports_and_skips_what_is_done(tmp_path):
@@ -126,44 +60,10 @@ def test_sweep_trains_reports_and_skips_what_is_done(tmp_path):
 def test_pairs_share_data_and_weights(tmp_path):
     """Arms of a seed read the same sequences in the same order."""
     first = {}
-    for run in points(small_sweep()):
+    for run in sweep_runs(small_sweep()):
         trainer = TrainingRun(run, RunFolder(tmp_path), Accelerator(cpu=True), quiet=True)
         first[run.arm, run.seed] = trainer.batches(0)[0][0].tolist()
     assert first["rope", 0] == first["none", 0] != first["rope", 1]
-
-
-def test_a_seed_is_finished_before_the_next_begins(tmp_path):
-    long = RUN["train"] | {"steps": 10 * RUN["train"]["steps"]}
-    mine = [Point(small_run(seed=seed, train=train), tmp_path) for train in (RUN["train"], long) for seed in (0, 1)]
-    taken = [(point.run.seed, point.run.train.steps == long["steps"]) for point in reversed(queue(mine))]
-    assert taken == [(0, True), (0, False), (1, True), (1, False)]
-
-
-def test_a_failing_point_does_not_stop_the_others(tmp_path):
-    good, bad = (Point(small_run(seed=seed), tmp_path) for seed in (0, 1))
-    bad.folder.mkdir()
-    (bad.folder / "thesis.tex").write_text("not ours")
-    (failure,) = run_locally([good, bad], workers=1, quiet=True)
-    assert failure.run == bad.name and "is not empty and holds no run" in failure.last_lines
-    assert good.done and not bad.done
-    assert (bad.folder / "thesis.tex").read_text() == "not ours"
-
-
-def test_a_worker_that_dies_is_replaced(tmp_path):
-    """As by the kernel when memory runs out; the next run gets a new process."""
-    mine = [Point(small_run(seed=seed, train=UNSAVED), tmp_path) for seed in (0, 1)]
-
-    def kill_the_first():
-        wait_for(lambda: list(tmp_path.glob("*/train.jsonl")))
-        for child in multiprocessing.active_children():
-            os.kill(child.pid, signal.SIGKILL)
-
-    killer = threading.Thread(target=kill_the_first)
-    killer.start()
-    (failure,) = run_locally(mine, workers=1, quiet=True)
-    killer.join()
-    assert "killed by signal 9" in failure.last_lines
-    assert [point.done for point in mine].count(True) == 1
 
 
 def sweep_process(tmp_path, out):
@@ -172,29 +72,6 @@ def sweep_process(tmp_path, out):
     file.write_text(yaml.safe_dump(small_sweep(base=base, seeds=[0])))
     command = [sys.executable, "-m", "hf_posgen", "sweep", str(file), "--out", str(out), "--workers", "2"]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
-
-
-def wait_for(condition, seconds: float = 120.0):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.05)
-
-
-def test_a_signal_saves_every_run_and_each_goes_on(tmp_path):
-    mine = [Point(small_run(seed=seed, train=UNSAVED), tmp_path) for seed in (0, 1)]
-
-    def signal_when_training():
-        wait_for(lambda: list(tmp_path.glob("*/train.jsonl")))
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    threading.Thread(target=signal_when_training).start()
-    with pytest.raises(KeyboardInterrupt):
-        run_locally(mine, workers=1, quiet=True)
-    (begun,) = (point for point in mine if point.folder.exists())
-    assert list((begun.folder / "state").glob("step-*")) and not begun.done
-    straight = train(begun.run, tmp_path / "straight", evaluate=False, quiet=True)
-    assert_same_run(train(begun.run, begun.folder, evaluate=False, quiet=True), straight)
 
 
 @pytest.mark.slow
@@ -215,26 +92,26 @@ def test_interrupted_and_started_again(tmp_path):
     printed, error = again.communicate(timeout=300)
     assert again.returncode == 0, error
     assert "Report:" in printed and "Figure:" in printed
-    for run in points(yaml.safe_load((tmp_path / "sweep.yaml").read_text())):
+    for run in sweep_runs(yaml.safe_load((tmp_path / "sweep.yaml").read_text())):
         straight = train(run, tmp_path / "straight" / run.arm, evaluate=False, quiet=True)
-        assert_same_run(Point(run, out).folder, straight)
+        assert_same_run(Trial(run, out).folder, straight)
 
 
 def test_learning_rates_are_chosen_on_validation(tmp_path):
     tree = small_sweep(learning_rates=["1e-3", 1e-2], selection_seeds=[7, 8], seeds=[0])
-    mine = selection_points(tree["panels"], arms_of, tmp_path)
-    assert len(mine) == 2 * 2 * 2 and not any(point.evaluate for point in mine)
-    for point in mine:
-        run = point.run
+    mine = selection_trials(parse_sweep(tree), tmp_path)
+    assert len(mine) == 2 * 2 * 2 and not any(trial.evaluate for trial in mine)
+    for trial in mine:
+        run = trial.run
         good = (run.arm == "rope") == (run.train.learning_rate == 1e-2)
         write_rows(
-            point.folder / "train.jsonl",
+            trial.folder / "train.jsonl",
             [{"split": "validation", "token_accuracy": 0.9 if good else 0.5 + 0.01 * run.seed, "nll": 1.0}],
         )
-        (point.folder / "model.safetensors").write_text("")
+        (trial.folder / "model.safetensors").write_text("")
     rates = best_rates(mine)
     assert rates == {("study", "rope"): 1e-2, ("study", "none"): 1e-3}
-    chosen = {run.arm: run.train.learning_rate for run in points(tree, rates)}
+    chosen = {run.arm: run.train.learning_rate for run in sweep_runs(tree, rates)}
     assert chosen == {"rope": 1e-2, "none": 1e-3}
 
 
@@ -250,63 +127,3 @@ def test_dry_run_prints_launches_that_can_be_run(tmp_path):
         assert words[:5] == ["accelerate", "launch", "-m", "hf_posgen", "train"]
         assert build_run(yaml.safe_load(Path(words[5]).read_text()))
     assert not list((tmp_path / "out").rglob("*.safetensors"))
-
-
-def test_slurm_jobs_through_submitit(tmp_path):
-    """submitit's own local executor runs the very command that a cluster would."""
-    pytest.importorskip("submitit", reason="submitit is in the extra `slurm`")
-    from hf_posgen.sweep.executors.slurm import run_on_slurm
-
-    good, bad = (Point(small_run(seed=seed), tmp_path) for seed in (0, 1))
-    bad.write()
-    (bad.folder / "state" / "step-000001").mkdir(parents=True)
-    (bad.folder / "state" / "step-000001" / "x").write_text("")
-    (bad.folder / "train.jsonl").mkdir()  # no file can be written there
-    (failure,) = run_on_slurm([good, bad], cluster="local", every=0.5, timeout_min=5, quiet=True)
-    assert good.done and failure.run == bad.name and "train.jsonl" in failure.last_lines
-
-
-class FakeJobs:
-    """Hugging Face Jobs that end on the second look; the second one fails."""
-
-    endpoint = "https://hub.invalid"
-
-    def __init__(self, points, download):
-        self.started, self.points, self.looks = [], points, {}
-
-    def whoami(self):
-        return {"name": "me"}
-
-    def run_job(self, **options):
-        self.started.append(options)
-        return type("Info", (), {"id": f"job{len(self.started)}"})
-
-    def inspect_job(self, job_id):
-        self.looks[job_id] = self.looks.get(job_id, 0) + 1
-        stage = "RUNNING" if self.looks[job_id] == 1 else {"job1": "COMPLETED", "job2": "ERROR"}[job_id]
-        return type("Info", (), {"status": type("Status", (), {"stage": stage})})
-
-    def fetch_job_logs(self, job_id, tail):
-        return ["one", "two", "out of memory"]
-
-
-def test_hugging_face_jobs(tmp_path, monkeypatch):
-    mine = [Point(small_run(seed=seed), tmp_path) for seed in (0, 1)]
-
-    def download(repo, local_dir, **_):
-        assert repo == repo_name("me", mine[0])
-        write_rows(local_dir / "results.jsonl", [{"fit": True}])
-
-    monkeypatch.setattr("huggingface_hub.get_token", lambda: "hf_secret")
-    monkeypatch.setattr("huggingface_hub.snapshot_download", download)
-    api = FakeJobs(mine, download)
-    (failure,) = run_on_hf_jobs(mine, api=api, every=0.0, quiet=True, flavor="t4-small")
-    assert failure.run == mine[1].name and failure.last_lines.endswith("out of memory")
-    assert mine[0].done
-    for options, point in zip(api.started, mine, strict=True):
-        assert build_run(yaml.safe_load(options["env"]["POSGEN_RUN"])) == point.run
-        assert "hf_secret" not in str(options["command"]) + str(options["env"])
-        assert repo_name("me", point) in options["command"][2] and len(repo_name("me", point)) <= 99
-    monkeypatch.setattr("huggingface_hub.get_token", lambda: None)
-    with pytest.raises(ValueError, match="needs a token"):
-        run_on_hf_jobs(mine, api=api)

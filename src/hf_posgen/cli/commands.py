@@ -125,7 +125,8 @@ def sweep(arguments: list[str]) -> None:
     if given.workers is not None:
         options["workers"] = given.workers
     register()
-    from ..sweep.run import dry_run, known_executor, print_outcome
+    from ..sweep.executors.registry import known_executor
+    from ..sweep.run import dry_run, print_outcome
     from ..sweep.run import sweep as run_sweep
 
     known_executor(options["name"])

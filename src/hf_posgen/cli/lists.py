@@ -38,11 +38,11 @@ def _tasks() -> list[dict]:
 
 
 def _presets() -> list[dict]:
-    from ..sweep.run import points, presets, read_sweep
+    from ..sweep.spec import presets, read_sweep, sweep_runs
 
     out = []
     for name in presets():
-        runs = points(read_sweep(name))
+        runs = sweep_runs(read_sweep(name))
         out.append({"preset": name, "runs": len(runs), "panels": ", ".join(dict.fromkeys(run.panel for run in runs))})
     return out
 

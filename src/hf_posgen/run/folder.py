@@ -144,6 +144,10 @@ class RunFolder:
         """Return the lines of the training log; none before training."""
         return read_rows(self.log_file)
 
+    def validations(self) -> list[dict]:
+        """Return the validations of the training log, oldest first."""
+        return [line for line in self.log() if line.get("split") == "validation"]
+
     def state(self, step: int) -> Path:
         """Return the folder of the state after a step."""
         return self.states / state_name(step)

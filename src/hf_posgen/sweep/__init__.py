@@ -6,8 +6,8 @@ __getattr__, __all__ = lazy_face(
     __name__,
     {
         "sweep": "run",
-        "read_sweep": "run",
-        "presets": "run",
-        "points": "run",
+        "read_sweep": "spec",
+        "presets": "spec",
+        "sweep_runs": "spec",
     },
 )

@@ -1,4 +1,4 @@
-"""One point of a sweep."""
+"""One trial of a sweep: a run, and the folder it is trained in."""
 
 import re
 import shlex
@@ -10,8 +10,8 @@ from ..run.folder import RunFolder
 
 
 @dataclass(frozen=True, eq=False)
-class Point:
-    """A run and where it goes: `parent`/panel-arm-seed-content. evaluate: whether it is measured when trained."""
+class Trial:
+    """A run and where it goes: `parent`/panel-arm-seed-digest. evaluate: whether it is evaluated once trained."""
 
     run: RunConfig
     parent: Path
@@ -28,16 +28,20 @@ class Point:
         return self.parent / self.name
 
     @property
+    def files(self) -> RunFolder:
+        return RunFolder(self.folder)
+
+    @property
     def done(self) -> bool:
-        return (self.folder / ("results.jsonl" if self.evaluate else "model.safetensors")).is_file()
+        return (self.files.results if self.evaluate else self.files.weights).is_file()
 
     def write(self) -> None:
-        """The point's run.yaml, so that `command` can be run anywhere that sees the folder."""
-        RunFolder(self.folder).claim(self.run)
+        """Write the trial's run file, so that `command` can be run anywhere that sees the folder."""
+        self.files.claim(self.run)
 
     def command(self) -> list[str]:
-        """The point as a launch of its own, once it is written."""
-        command = ["accelerate", "launch", "-m", "hf_posgen", "train", str(self.folder / "run.yaml")]
+        """Return the trial as a launch of its own, once it is written."""
+        command = ["accelerate", "launch", "-m", "hf_posgen", "train", str(self.files.run_file)]
         return [*command, "--out", str(self.folder), *([] if self.evaluate else ["--no-evaluate"])]
 
     def shell_command(self) -> str:
@@ -46,14 +50,15 @@ class Point:
 
 @dataclass(frozen=True)
 class Failure:
-    """A point that did not get done, and the last lines it said."""
+    """A trial that did not finish, and the last lines it printed."""
 
     run: str
     last_lines: str
 
 
 def last_lines(text: str, count: int = 3) -> str:
-    """Our own sentence about what went wrong, where there is one: launchers say more after it."""
+    """Return our own sentence about what went wrong, where there is one (launchers print more after it), else the last
+    `count` lines."""
     lines = text.strip().splitlines()
-    said = [line for line in lines if line.startswith("posgen: ")]
-    return "\n".join(said[-1:] or lines[-count:])
+    own = [line for line in lines if line.startswith("posgen: ")]
+    return "\n".join(own[-1:] or lines[-count:])

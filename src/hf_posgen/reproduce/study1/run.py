@@ -14,7 +14,7 @@ from tqdm.auto import tqdm
 from ...analysis import ANALYSES, analyze
 from ...common.files import write_text
 from ...run.build import read_yaml
-from ...sweep.run import read_sweep
+from ...sweep.spec import read_sweep
 from ..steps import cell, evaluate_again, markdown, part_of, trained
 from ..verdicts import Run, Verdict, collect, of, summary
 from .claims import judge

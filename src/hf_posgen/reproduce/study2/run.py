@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from ...common.files import write_text
-from ...sweep.run import presets, read_sweep
+from ...sweep.spec import presets, read_sweep
 from ..steps import markdown, part_of, trained
 from ..verdicts import Verdict, of, summary
 from .claims import judge

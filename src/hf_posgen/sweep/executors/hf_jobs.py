@@ -1,13 +1,13 @@
-"""Points as Hugging Face Jobs: each trains on the Hub's machines, pushes its run, and is fetched from there."""
+"""Trials as Hugging Face Jobs: each trains on the Hub's machines, pushes its run, and is fetched from there."""
 
 import re
-import time
+from dataclasses import dataclass
 
 import yaml
-from tqdm.auto import tqdm
 
 from ...run.build import to_tree
-from ..trial import Failure, Point, last_lines
+from ..trial import Failure, Trial, last_lines
+from .base import wait_for_jobs
 
 SCRIPT = (
     'pip install -q "$POSGEN_INSTALL" && printf %s "$POSGEN_RUN" > run.yaml && '
@@ -16,8 +16,17 @@ SCRIPT = (
 ENDED = ("COMPLETED", "CANCELED", "ERROR", "DELETED")
 
 
+@dataclass
+class _Job:
+    """A job on the Hub, the repository it pushes to, and the stage it was last seen in."""
+
+    id: str
+    repo: str
+    stage: str = ""
+
+
 def run_on_hf_jobs(
-    points: list[Point],
+    trials: list[Trial],
     *,
     owner: str | None = None,
     quiet: bool | None = None,
@@ -28,49 +37,50 @@ def run_on_hf_jobs(
     every: float = 15.0,
     api=None,
 ) -> list[Failure]:
-    """One job per point; each pushes to the private repository owner/posgen-POINT, which is then downloaded into the
-    point's folder. flavor, image, timeout: as in `hf jobs run`; install: what pip installs there (a released version, or
-    a git address). Raises `ValueError` without a token, or for points that are not to be evaluated."""
+    """Start one job per trial; each pushes to the private repository owner/posgen-TRIAL, which is then downloaded into the
+    trial's folder.
+
+    flavor, image, timeout: as in `hf jobs run`. install: what pip installs there (a released version, or a git address).
+    every: seconds between looks at the jobs. Raises `ValueError` without a token, or for trials that are not to be
+    evaluated."""
     from huggingface_hub import HfApi, get_token, snapshot_download
 
-    if not points:
+    if not trials:
         return []
     api, token = api or HfApi(), get_token()
     if not token:
         raise ValueError("the executor hf-jobs needs a token: log in with `hf auth login` or set HF_TOKEN")
-    if not all(point.evaluate for point in points):
+    if not all(trial.evaluate for trial in trials):
         raise ValueError("the executor hf-jobs can't select learning rates: choose them with another executor")
     owner = owner or api.whoami()["name"]
     jobs = {}
-    for point in points:
-        repo = repo_name(owner, point)
+    for trial in trials:
+        repo = repo_name(owner, trial)
         info = api.run_job(
             image=image,
             command=["bash", "-c", SCRIPT.format(repo=repo)],
-            env={"POSGEN_RUN": yaml.safe_dump(to_tree(point.run), sort_keys=False), "POSGEN_INSTALL": install},
+            env={"POSGEN_RUN": yaml.safe_dump(to_tree(trial.run), sort_keys=False), "POSGEN_INSTALL": install},
             secrets={"HF_TOKEN": token},
             flavor=flavor,
             timeout=timeout,
         )
-        jobs[point] = (info.id, repo)
-    failures = []
-    with tqdm(total=len(points), disable=quiet, desc="jobs") as bar:
-        while jobs:
-            for point, (job, repo) in list(jobs.items()):
-                stage = api.inspect_job(job_id=job).status.stage
-                if stage not in ENDED:
-                    continue
-                del jobs[point]
-                bar.update()
-                if stage == "COMPLETED":
-                    snapshot_download(repo, local_dir=point.folder, token=token, endpoint=api.endpoint)
-                if not point.done:
-                    said = last_lines("\n".join(api.fetch_job_logs(job_id=job, tail=3)))
-                    failures.append(Failure(point.name, f"job {job} ended as {str(stage)}\n{said}".strip()))
-            time.sleep(every if jobs else 0)
-    return failures
+        jobs[trial] = _Job(info.id, repo)
+
+    def ended(job: _Job) -> bool:
+        job.stage = str(api.inspect_job(job_id=job.id).status.stage)
+        return job.stage in ENDED
+
+    def fetch(trial: Trial, job: _Job) -> None:
+        if job.stage == "COMPLETED":
+            snapshot_download(job.repo, local_dir=trial.folder, token=token, endpoint=api.endpoint)
+
+    def describe(job: _Job) -> str:
+        lines = last_lines("\n".join(api.fetch_job_logs(job_id=job.id, tail=3)))
+        return f"job {job.id} ended as {job.stage}\n{lines}".strip()
+
+    return wait_for_jobs(jobs, ended, describe, fetch=fetch, every=every, quiet=quiet)
 
 
-def repo_name(owner: str, point: Point) -> str:
-    """A name the Hub accepts: letters, digits, - _ . and at most 96 characters."""
-    return f"{owner}/" + re.sub(r"[^\w.-]+|(?<=[-.])[-.]+", "-", f"posgen-{point.name}")[:96].strip("-.")
+def repo_name(owner: str, trial: Trial) -> str:
+    """Return a name the Hub accepts: letters, digits, - _ . and at most 96 characters."""
+    return f"{owner}/" + re.sub(r"[^\w.-]+|(?<=[-.])[-.]+", "-", f"posgen-{trial.name}")[:96].strip("-.")

@@ -1,4 +1,4 @@
-"""Points over processes of this machine: one per GPU, else one per core, pinned; each takes many points."""
+"""Trials over processes of this machine: one per GPU, else one per core, pinned; each takes many trials."""
 
 import contextlib
 import multiprocessing
@@ -10,52 +10,53 @@ from multiprocessing.connection import wait
 from tqdm.auto import tqdm
 
 from ...run.cost import seconds_for
-from ..trial import Failure, Point, last_lines
+from ..trial import Failure, Trial, last_lines
 from .worker import Slot, log_file, work
 
 BAR = "{desc} |{bar:28}| {percentage:3.0f} % [{elapsed} < {remaining}] {postfix}"
 
 
 def run_locally(
-    points: list[Point], *, workers: int | None = None, threads: int = 1, quiet: bool | None = None
+    trials: list[Trial], *, workers: int | None = None, threads: int = 1, quiet: bool | None = None
 ) -> list[Failure]:
-    """One seed after another, so that what an interrupted sweep leaves is paired; the costliest points of a seed first.
-    `threads` cores for each worker (small models are slower on two). A point that fails, or a worker that dies, doesn't
-    stop the others; an interruption saves every run's state first. Raises `ValueError` for fewer than one worker or
-    thread."""
+    """Run trials one seed after another, so that what an interrupted sweep leaves is paired; the costliest trials of a
+    seed first.
+
+    threads: cores for each worker (small models are slower on two). A trial that fails, or a worker that dies, doesn't stop
+    the others; an interruption saves every run's state first. Raises `ValueError` for fewer than one worker or thread."""
     for name, value in (("workers", workers), ("threads", threads)):
         if value is not None and (type(value) is not int or value < 1):
             raise ValueError(f"{name} is {value!r}; it must be a whole number of at least 1")
-    if not points:
+    if not trials:
         return []
-    waiting = queue(points)
-    pool = [_Worker(slot) for slot in _slots(points, workers, threads)[: len(points)]]
+    waiting = queue(trials)
+    pool = [_Worker(slot) for slot in _slots(trials, workers, threads)[: len(trials)]]
     try:
         with (
             _sigterm_as_interrupt(),
-            tqdm(total=100.0, disable=quiet, desc=f"{len(points)} runs", bar_format=BAR) as bar,
+            tqdm(total=100.0, disable=quiet, desc=f"{len(trials)} runs", bar_format=BAR) as bar,
         ):
-            return _Dispatch(pool, waiting, bar, say=bar.disable and not quiet).run()
+            return _Dispatch(pool, waiting, bar, one_line_each=bar.disable and not quiet).run()
     finally:
         for worker in pool:
             worker.stop()
 
 
-def queue(points: list[Point]) -> list[Point]:
-    """The order in which points are taken, from the end: the lowest seed's first, and of a seed's the costliest."""
-    return sorted(points, key=lambda point: (-point.run.seed, seconds_for(point.run)))
+def queue(trials: list[Trial]) -> list[Trial]:
+    """The order in which trials are taken, from the end: the lowest seed's first, and of a seed's the costliest."""
+    return sorted(trials, key=lambda trial: (-trial.run.seed, seconds_for(trial.run)))
 
 
-def _slots(points: list[Point], workers: int | None, threads: int) -> list[Slot]:
+def _slots(trials: list[Trial], workers: int | None, threads: int) -> list[Slot]:
     cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(os.cpu_count() or 1))
-    gpus = [] if all(point.run.train.cpu for point in points) else _gpus()
+    gpus = [] if all(trial.run.train.cpu for trial in trials) else _gpus()
     out = []
     for i in range(workers or len(gpus) or max(1, len(cores) // threads)):
-        mine = tuple(cores[(i * threads + k) % len(cores)] for k in range(min(threads, len(cores))))
-        environment = {"OMP_NUM_THREADS": str(len(mine))}
+        own_cores = tuple(cores[(i * threads + k) % len(cores)] for k in range(min(threads, len(cores))))
+        environment = {"OMP_NUM_THREADS": str(len(own_cores))}
         if gpus:
             environment["CUDA_VISIBLE_DEVICES"] = gpus[i % len(gpus)]
-        out.append(Slot(mine, environment))
+        out.append(Slot(own_cores, environment))
     return out
 
 
@@ -69,67 +70,68 @@ def _gpus() -> list[str]:
 
 
 class _Dispatch:
-    """Hands points to workers and listens to them. say: a line for each point that ends, where no bar can be shown."""
+    """Hands trials to workers and listens to them. one_line_each: print a line for each trial that ends, where no bar can
+    be shown."""
 
-    def __init__(self, pool: list["_Worker"], waiting: list[Point], bar: tqdm, say: bool):
-        self.pool, self.waiting, self.bar, self.say, self.failures = pool, waiting, bar, say, []
+    def __init__(self, pool: list["_Worker"], waiting: list[Trial], bar: tqdm, one_line_each: bool):
+        self.pool, self.waiting, self.bar, self.one_line_each, self.failures = pool, waiting, bar, one_line_each, []
         self.count, self.done = len(waiting), 0
-        self.seconds = {point.name: seconds_for(point.run) for point in waiting}
-        self.told = dict.fromkeys(self.seconds, 0.0)
+        self.seconds = {trial.name: seconds_for(trial.run) for trial in waiting}
+        self.reported = dict.fromkeys(self.seconds, 0.0)
 
     def run(self) -> list[Failure]:
         for worker in self.pool:
             worker.give(self.waiting.pop() if self.waiting else None)
-        while busy := {worker.connection: worker for worker in self.pool if worker.point}:
+        while busy := {worker.connection: worker for worker in self.pool if worker.trial}:
             for connection in wait(list(busy)):
-                self._hear(busy[connection])
+                self._receive(busy[connection])
             self.bar.set_postfix_str(f"{self.done} of {self.count} runs done")
         return self.failures
 
-    def _hear(self, worker: "_Worker") -> None:
-        point = worker.point
+    def _receive(self, worker: "_Worker") -> None:
+        trial = worker.trial
         try:
             kind, content = worker.connection.recv()
         except (EOFError, ConnectionResetError):
             kind, content = "failed", worker.how_it_died()
             worker.start()
         if kind == "share":
-            self._progress(point, content)
+            self._progress(trial, content)
             return
-        self._progress(point, 1.0)
+        self._progress(trial, 1.0)
         self.done += 1
         if kind == "failed":
-            self.failures.append(Failure(point.name, content))
-        if self.say:
-            print(f"{self.done} of {self.count} runs: {point.name} {kind}", file=sys.stderr, flush=True)
+            self.failures.append(Failure(trial.name, content))
+        if self.one_line_each:
+            print(f"{self.done} of {self.count} runs: {trial.name} {kind}", file=sys.stderr, flush=True)
         worker.give(self.waiting.pop() if self.waiting else None)
 
-    def _progress(self, point: Point, share: float) -> None:
-        new = max(0.0, share - self.told[point.name])
-        self.told[point.name] += new
+    def _progress(self, trial: Trial, share: float) -> None:
+        new = max(0.0, share - self.reported[trial.name])
+        self.reported[trial.name] += new
         total = sum(self.seconds.values())
-        self.bar.update(min(100.0 * new * self.seconds[point.name] / total, self.bar.total - self.bar.n))
+        self.bar.update(min(100.0 * new * self.seconds[trial.name] / total, self.bar.total - self.bar.n))
 
 
 class _Worker:
-    """A process that trains one point after another."""
+    """A process that trains one trial after another."""
 
     def __init__(self, slot: Slot):
-        self.slot, self.point = slot, None
+        self.slot, self.trial = slot, None
         self.start()
 
     def start(self) -> None:
         context = multiprocessing.get_context("spawn")
-        self.connection, theirs = context.Pipe()
-        self.process = context.Process(target=work, args=(theirs, self.slot), daemon=True)
+        self.connection, its_end = context.Pipe()
+        self.process = context.Process(target=work, args=(its_end, self.slot), daemon=True)
         with _environment(self.slot.environment):  # libraries read it when the process starts
             self.process.start()
-        theirs.close()
+        its_end.close()
 
-    def give(self, point: Point | None) -> None:
-        self.point = point
-        if point is not None:
-            self.connection.send(point)
+    def give(self, trial: Trial | None) -> None:
+        self.trial = trial
+        if trial is not None:
+            self.connection.send(trial)
 
     def how_it_died(self) -> str:
         self.process.join(5)
@@ -137,14 +139,14 @@ class _Worker:
         why = (
             f"its process was killed by signal {-code}" if code and code < 0 else f"its process ended with code {code}"
         )
-        log = log_file(self.point)
-        said = last_lines(log.read_text(errors="replace"), 2) if log.is_file() else ""
-        return f"{said}\n{why}".strip()
+        log = log_file(self.trial)
+        printed = last_lines(log.read_text(errors="replace"), 2) if log.is_file() else ""
+        return f"{printed}\n{why}".strip()
 
     def stop(self) -> None:
         """Let it save and leave: SIGTERM ends a run after its step."""
         self.connection.close()
-        if self.process.is_alive() and self.point is not None:
+        if self.process.is_alive() and self.trial is not None:
             self.process.terminate()
         self.process.join(60)
         if self.process.is_alive():

@@ -1,4 +1,4 @@
-"""A process that trains one point after another, so that torch is imported once for many."""
+"""A process that trains one trial after another, so that torch is imported once for many."""
 
 import os
 import signal
@@ -8,7 +8,8 @@ import traceback
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..trial import Point, last_lines
+from ..folder import SweepFolder
+from ..trial import Trial, last_lines
 
 
 @dataclass(frozen=True)
@@ -19,12 +20,12 @@ class Slot:
     environment: dict = field(default_factory=dict)
 
 
-def log_file(point: Point) -> Path:
-    return point.parent / "logs" / f"{point.name}.log"
+def log_file(trial: Trial) -> Path:
+    return SweepFolder(trial.parent).logs / f"{trial.name}.log"
 
 
 def work(connection, slot: Slot) -> None:
-    """A worker's life: what points print goes to their log files."""
+    """Train trials as they come until the connection closes; what they print goes to their log files."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent says when to stop,
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # and while a run trains, it saves first
     if hasattr(os, "sched_setaffinity"):
@@ -37,19 +38,19 @@ def work(connection, slot: Slot) -> None:
     torch.set_num_threads(len(slot.cores))
     while True:
         try:
-            point = connection.recv()
+            trial = connection.recv()
         except EOFError:
             return
-        log_file(point).parent.mkdir(parents=True, exist_ok=True)
-        with log_file(point).open("a") as log:
+        log_file(trial).parent.mkdir(parents=True, exist_ok=True)
+        with log_file(trial).open("a") as log:
             os.dup2(log.fileno(), 1)
             os.dup2(log.fileno(), 2)
-        if not _one(point, connection):
+        if not _train(trial, connection):
             return
 
 
-def _one(point: Point, connection) -> bool:
-    """Train one point; whether to take another."""
+def _train(trial: Trial, connection) -> bool:
+    """Train one trial; return whether to take another."""
     from ...training.launch import Terminated, train
 
     last = [time.monotonic()]
@@ -57,10 +58,10 @@ def _one(point: Point, connection) -> bool:
     def on_step(step: int) -> None:
         if time.monotonic() - last[0] > 0.5:
             last[0] = time.monotonic()
-            connection.send(("share", step / point.run.train.steps))
+            connection.send(("share", step / trial.run.train.steps))
 
     try:
-        train(point.run, point.folder, evaluate=point.evaluate, on_step=on_step, quiet=True)
+        train(trial.run, trial.folder, evaluate=trial.evaluate, on_step=on_step, quiet=True)
     except (Terminated, BrokenPipeError):
         return False
     except Exception as error:
