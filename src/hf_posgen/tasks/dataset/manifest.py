@@ -20,7 +20,8 @@ class Manifest:
     """One configuration of a data set.
 
     task: the complete spec.
-    splits: per split its cells, lengths, distances (in tokens), rows and, where it was counted, how many are `in_train` too.
+    splits: per split its cells, lengths, distances (in tokens), rows and, where it was counted, how many are `in_train`
+        too.
     reference: what can be known at one cell of `test`, and what simple strategies reach there.
     vocabulary: how many token ids there are, the data symbols first; None for real numbers.
     files: what was written: split, file, rows, bytes, sha256."""
