@@ -2,10 +2,13 @@
 
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 from ...analysis import carrier_kernel, min_norm, pinning
-from ...analysis.drawing import COLOURS, lengths_axis, panels, plt
+from ...plotting import COLOURS
+from ...plotting import side_by_side as panels
+from ...plotting import trained_lengths as lengths_axis
 from ...results.statistics import t_interval
 from ..verdicts import Run, of
 
