@@ -56,7 +56,7 @@ def finished_run(tmp_path_factory):
 
     All tests of a process share it, so none may write into it (take a copy): that is checked at the end."""
     from hf_posgen.run.build import build_run
-    from hf_posgen.training.launch import train
+    from hf_posgen.training.trainer import train
 
     folder = train(build_run(TINY_RUN), tmp_path_factory.mktemp("runs") / "rope-seed0", quiet=True)
     before = _contents(folder)

@@ -4,7 +4,6 @@ import torch
 
 from hf_posgen.analysis.context import AnalysisContext
 from hf_posgen.run.build import build_model, build_run
-from hf_posgen.tasks import build_task
 
 SYMBOLS, ONE, ANSWER = 16, 20, 32  # channels: the token, a constant 1, where the answer is written
 
@@ -33,7 +32,7 @@ def context(encoding, *, offset=3, lengths=(17, 32, 48, 128), **model) -> Analys
             layer.self_attn.v_proj.weight[:SYMBOLS, :SYMBOLS] = torch.eye(SYMBOLS)
             layer.self_attn.o_proj.weight[ANSWER : ANSWER + SYMBOLS, :SYMBOLS] = torch.eye(SYMBOLS)
         net.lm_head.weight[:SYMBOLS, ANSWER : ANSWER + SYMBOLS] = torch.eye(SYMBOLS)
-    return AnalysisContext(net, None, run, build_task(run.task), count=64)
+    return AnalysisContext(net, None, run, run.built_task, count=64)
 
 
 @torch.no_grad()

@@ -7,7 +7,6 @@ import pytest
 from hf_posgen.analysis.context import AnalysisContext, NotApplicable
 from hf_posgen.analysis.registry import ANALYSES, find_analysis
 from hf_posgen.run.build import build_model, build_run
-from hf_posgen.tasks import build_task
 
 TWO = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
 OFFSET = {"name": "fixed_offset", "test_lengths": [17, 48]}
@@ -27,7 +26,7 @@ RUNS = {
 def context(request):
     model, task = RUNS[request.param]
     run = build_run({"model": model, "task": task, "train": {"cpu": True}})
-    return AnalysisContext(build_model(run).eval(), build_model(run).eval(), run, build_task(run.task), count=8)
+    return AnalysisContext(build_model(run).eval(), build_model(run).eval(), run, run.built_task, count=8)
 
 
 @pytest.mark.parametrize("name", list(ANALYSES))

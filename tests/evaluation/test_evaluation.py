@@ -14,7 +14,7 @@ from hf_posgen.evaluation.runs import evaluate, save_evaluation
 from hf_posgen.evaluation.scoring import predict, predict_freely
 from hf_posgen.run.build import build_model, build_run
 from hf_posgen.tasks import Cell, build_task, examples
-from hf_posgen.training.launch import train
+from hf_posgen.training.trainer import train
 from tests.helpers.training_helpers import small_run
 
 FIELDS = """run arm encoding sampler mixer logit_scale task seed split length distance count exact_match exact_match_low
@@ -89,7 +89,7 @@ def one_by_one(model, tokens, labels) -> np.ndarray:
 @pytest.mark.parametrize("spec", [STREAM, {"name": "unique_copy"}])
 def test_free_running_is_greedy_decoding(spec, encoding):
     run = small_run(task=spec, model={"position_encoding": encoding, "embedding_initializer_range": 1.0})
-    task, model = build_task(run.task), build_model(run).double().eval()
+    task, model = run.built_task, build_model(run).double().eval()
     cell = task.cells("test")[-1]
     tokens, labels = (part[:12] for part in examples(task, 0, "test", cell, 0, 12)[:2])
     freely = predict_freely(model, torch.from_numpy(tokens), torch.from_numpy(labels)).numpy()
@@ -119,7 +119,7 @@ def test_free_running_needs_a_paste(tmp_path):
 
 def test_scores_do_not_depend_on_the_batch():
     run = small_run(task=STREAM)
-    task, model = build_task(run.task), build_model(run)
+    task, model = run.built_task, build_model(run)
     wanted = [("test", Cell(48, 5)), ("both", Cell(64, 9))]
     rows = [Measurement(model, task, 0, 40, batch_tokens).rows(wanted) for batch_tokens in (1, 333, 10**6)]
     for other in rows[1:]:
@@ -131,7 +131,7 @@ def test_scores_do_not_depend_on_the_batch():
 
 def test_predictions_are_those_of_the_full_forward():
     run = small_run(task=STREAM)
-    task, model = build_task(run.task), build_model(run).eval()
+    task, model = run.built_task, build_model(run).eval()
     tokens, labels = map(torch.from_numpy, examples(task, 0, "test", Cell(48, 5), 0, 8))
     predictions, losses = predict(model, tokens, labels)
     outputs = model(tokens, labels=labels)
@@ -150,7 +150,7 @@ def stream_run(tmp_path_factory):
 def test_rows_have_every_field_for_every_cell(stream_run):
     rows = read_rows(stream_run / "results.jsonl")
     run = build_run({"task": STREAM})
-    expected = {(s, c.length, c.distance) for s, cells in build_task(run.task).splits().items() for c in cells}
+    expected = {(s, c.length, c.distance) for s, cells in run.built_task.splits().items() for c in cells}
     cells = [(row["split"], row["length"], row["distance"]) for row in rows]
     assert len(cells) == len(set(cells)) and set(cells) == {cell for cell in expected if cell[0] != "train"}
     for row in rows:
@@ -217,7 +217,7 @@ def test_fit_rules():
 
 def test_validation_is_the_rows_means():
     run = small_run()
-    task, model = build_task(run.task), build_model(run)
+    task, model = run.built_task, build_model(run)
     summary = validate(model, task, run)
     wanted = [("validation", cell) for cell in task.cells("validation")]
     rows = Measurement(model, task, run.seed, run.train.validation_count, 10**6).rows(wanted)

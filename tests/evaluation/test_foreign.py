@@ -257,7 +257,7 @@ def test_text_is_split_by_the_models_own_tokenizer(models, tmp_path):
 
 
 def test_a_run_on_text_is_asked_its_text(tmp_path):
-    from hf_posgen.training.launch import train
+    from hf_posgen.training.trainer import train
 
     text = tmp_path / "corpus.txt"
     text.write_text("\n\n".join(f"it is a {word} of no use to an {word}" for word in tiny.WORDS * 20))

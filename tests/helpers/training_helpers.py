@@ -46,7 +46,7 @@ RUN = {
 
 # Children fork from a server that has imported everything once: a fresh process in milliseconds.
 PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["hf_posgen.training.launch", "tests.helpers.training_helpers"])
+PROCESSES.set_forkserver_preload(["hf_posgen.training.trainer", "tests.helpers.training_helpers"])
 
 
 def small_run(**changes) -> RunConfig:
@@ -77,7 +77,7 @@ def _child(run, out, rank, world, port, prepare):
     if world > 1:
         os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(world), "MASTER_PORT": str(port)}
         os.environ |= {"MASTER_ADDR": "127.0.0.1", "GLOO_SOCKET_IFNAME": "lo", "ACCELERATE_USE_CPU": "true"}
-    from hf_posgen.training.launch import train
+    from hf_posgen.training.trainer import train
 
     warnings.simplefilter("ignore")
     train(run, out, evaluate=False, quiet=True, on_step=prepare(rank) if prepare else None)

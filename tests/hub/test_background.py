@@ -7,7 +7,7 @@ import pytest
 
 from hf_posgen.hub import files as hub_files
 from hf_posgen.hub.files import MODEL, RECORD, freeze
-from hf_posgen.hub.publish import BackgroundPush, PushError, push
+from hf_posgen.hub.publish import BackgroundPush, PushError
 from tests.helpers.hub_helpers import REPO, python, titles
 from tests.helpers.standin_hub import READ, WRITE
 
@@ -73,28 +73,25 @@ def test_training_refuses_before_the_first_step_what_it_could_not_publish(
 ):
     """With the sentence of `push`."""
     from hf_posgen.run.build import build_run
-    from hf_posgen.training.launch import train
+    from hf_posgen.training.trainer import train
     from tests.conftest import TINY_RUN
 
     hub.create(REPO)
-    here = {"token": WRITE, "endpoint": hub.endpoint} | {key: how[key] for key in how if key == "token"}
-    monkeypatch.setattr("hf_posgen.hub.publish.BackgroundPush", partial(BackgroundPush, **here))
-    monkeypatch.setattr("hf_posgen.training.launch.TrainingRun", lambda *_: pytest.fail("training has begun"))
-    where = {"push": how.get("repo_id", REPO), "private": how.get("private", False)}
+    here = {"token": WRITE, "endpoint": hub.endpoint} | {key: how[key] for key in how if key != "repo_id"}
+    monkeypatch.setattr("hf_posgen.training.trainer.TrainingRun", lambda *_: pytest.fail("training has begun"))
+    uploads = partial(BackgroundPush, how.get("repo_id", REPO), **here)
     with pytest.raises(error, match=sentence):
-        train(build_run(TINY_RUN), tmp_path / "rope-seed0", quiet=True, **where)
+        train(build_run(TINY_RUN), tmp_path / "rope-seed0", quiet=True, uploads=uploads)
     assert titles(hub) == ["initial commit"]
 
 
-def test_training_publishes_every_state_and_the_run(hub, tmp_path, monkeypatch):
+def test_training_publishes_every_state_and_the_run(hub, tmp_path):
     from hf_posgen.run.build import build_run
-    from hf_posgen.training.launch import train
+    from hf_posgen.training.trainer import train
     from tests.conftest import TINY_RUN
 
     here = {"token": WRITE, "endpoint": hub.endpoint}
-    monkeypatch.setattr("hf_posgen.hub.publish.BackgroundPush", partial(BackgroundPush, **here))
-    monkeypatch.setattr("hf_posgen.hub.publish.push", partial(push, **here))
-    out = train(build_run(TINY_RUN), tmp_path / "rope-seed0", quiet=True, push=REPO)
+    out = train(build_run(TINY_RUN), tmp_path / "rope-seed0", quiet=True, uploads=partial(BackgroundPush, REPO, **here))
     repo = hub.repo(REPO)
     assert sorted(repo.refs) == ["main", "step-000005", "step-000010", "step-000012"], "pruned states are there too"
     assert repo.files()["model.safetensors"] == (out / "model.safetensors").read_bytes()

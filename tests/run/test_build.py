@@ -1,6 +1,7 @@
 """Runs from nested dicts: what is completed, what is refused, and what makes two runs the same."""
 
 import dataclasses
+import pickle
 
 import pytest
 import yaml
@@ -114,3 +115,10 @@ def test_arm_names_say_what_is_special():
 def test_what_the_model_would_refuse_is_refused_before_a_folder_is_made():
     with pytest.raises(ValueError, match="head_dim 65 .* rotates 65 channels"):
         build_run({"model": {"hidden_size": 65, "num_attention_heads": 1}})
+
+
+def test_a_run_builds_its_task_once_and_travels_without_it():
+    run = build_run({"task": {"name": "fixed_offset", "offset": 5}})
+    assert run.built_task is run.built_task and run.built_task.offset == 5
+    sent = pickle.loads(pickle.dumps(run))
+    assert sent == run and "built_task" not in vars(sent) and sent.built_task == run.built_task

@@ -7,7 +7,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from hf_posgen.run.build import build_model, build_run
 from hf_posgen.run.cost import expected_seconds, forward_flops, operations, seconds_for, training_bytes, training_flops
 from hf_posgen.sweep.run import format_seconds
-from hf_posgen.tasks import build_task, examples
+from hf_posgen.tasks import examples
 from tests.helpers.training_helpers import small_run
 
 SHAPES = [
@@ -21,7 +21,7 @@ SHAPES = [
 def test_forward_operations(shape):
     """`eager` computes every pair of a query and a key, so it meets L keys where a causal pass meets (L + 1) / 2."""
     run = small_run(model=shape)
-    task, model, length = build_task(run.task), build_model(run).eval(), 31
+    task, model, length = run.built_task, build_model(run).eval(), 31
     model.set_attn_implementation("eager")
     with FlopCounterMode(display=False) as counter, torch.no_grad():
         model(torch.zeros(1, length, dtype=torch.long), use_cache=False)
@@ -35,7 +35,7 @@ def test_forward_operations(shape):
 
 def test_training_costs_three_forwards_and_grows_with_everything():
     run = small_run()
-    task = build_task(run.task)
+    task = run.built_task
     lengths = [cell.length + task.slots() for cell in task.cells("train")]
     each = sum(forward_flops(run.model, task.vocab_size, length) for length in lengths)
     assert training_flops(run, sum(lengths)) == pytest.approx(3 * each)
@@ -53,7 +53,7 @@ def test_memory_is_what_a_step_holds_within_a_third(encoding, more):
         "train": {"cpu": True, "batch_size": 4},
     }
     run = build_run(tree)
-    net, task, kept = build_model(run).train(), build_task(run.task), {}
+    net, task, kept = build_model(run).train(), run.built_task, {}
 
     def pack(tensor):
         kept[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes(), tensor

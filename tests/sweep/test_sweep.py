@@ -17,7 +17,7 @@ from hf_posgen.sweep.run import best_run, dry_run, sweep
 from hf_posgen.sweep.selection import best_rates, selection_trials
 from hf_posgen.sweep.spec import parse_sweep, sweep_runs
 from hf_posgen.sweep.trial import Trial
-from hf_posgen.training.launch import TrainingRun, train
+from hf_posgen.training.trainer import TrainingRun, train
 from tests.helpers.training_helpers import assert_same_run
 
 from .helpers import BASE, UNSAVED, small_sweep, wait_for

@@ -9,7 +9,7 @@ from hf_posgen.evaluation.measuring import Measurement
 from hf_posgen.evaluation.runs import load_run
 from hf_posgen.run.build import build_run
 from hf_posgen.tasks import Cell, build_task, dataset_card, examples, export_task, load_task
-from hf_posgen.training.launch import train
+from hf_posgen.training.trainer import train
 
 COUPLED = {"layout": "tight", "positions": "coupled"}
 

@@ -15,7 +15,7 @@ from hf_posgen.metrics.functional import nats_by_position
 from hf_posgen.report.markdown import report, summary_tables
 from hf_posgen.run.build import build_run
 from hf_posgen.tasks import Cell, build_task, examples, load_task, resolve_task
-from hf_posgen.training.launch import Stopped, train
+from hf_posgen.training.trainer import Stopped, train
 from tests.helpers.training_helpers import assert_same_run
 
 WORDS = "the cat sat on a mat and saw that dog run to its tree while birds sang".split()  # noqa: SIM905
@@ -107,7 +107,7 @@ def test_apart_nothing_is_seen_of_another_document(corpus, tmp_path):
 
     run = small_run(text(corpus, documents="apart", length=32), position_encoding="rope")
     model = build_model(run).eval()
-    tokens, _, index = map(torch.from_numpy, examples(build_task(run.task), 0, "test", Cell(256, None), 0, 1))
+    tokens, _, index = map(torch.from_numpy, examples(run.built_task, 0, "test", Cell(256, None), 0, 1))
     start = int((index[0] == 0).nonzero()[2])
     cut = slice(start, start + 12)
     together = model(input_ids=tokens, position_ids=index, use_cache=False).logits[:, cut]

@@ -11,7 +11,7 @@ import pytest
 
 from hf_posgen.run.folder import RunFolder
 from hf_posgen.run.saved_state import fault
-from hf_posgen.training.launch import Stopped, train
+from hf_posgen.training.trainer import Stopped, train
 from tests.helpers.training_helpers import PROCESSES, assert_same_run, curve, finish, kill_after, small_run, start
 
 

@@ -15,8 +15,7 @@ from accelerate import Accelerator
 from hf_posgen.common.files import read_rows
 from hf_posgen.run.build import TrainConfig, build_model, to_tree
 from hf_posgen.run.folder import RunFolder
-from hf_posgen.training.launch import Stopped, learning_rate, train
-from hf_posgen.training.trainer import TrainingRun
+from hf_posgen.training.trainer import Stopped, TrainingRun, learning_rate, train
 from tests.helpers.training_helpers import curve, small_run, weights
 
 PLAIN = {"model": {"hidden_dropout": 0.0, "attention_dropout": 0.0, "position_sampler": "sequential"}}
@@ -213,7 +212,7 @@ def test_trackio_without_network(tmp_path, monkeypatch):
     code = f"""
 import yaml
 from hf_posgen.run.build import build_run
-from hf_posgen.training.launch import train
+from hf_posgen.training.trainer import train
 train(build_run(yaml.safe_load(open({str(tmp_path / "run.yaml")!r}))), {str(tmp_path / "run")!r}, evaluate=False)
 """
     run = small_run(train={"trackers": ["auto"], "steps": 3})
@@ -224,13 +223,10 @@ train(build_run(yaml.safe_load(open({str(tmp_path / "run.yaml")!r}))), {str(tmp_
     assert list((tmp_path / "trackio").glob("*.db"))
 
 
-def test_background_push_gets_every_state_and_the_run(tmp_path, monkeypatch):
+def test_uploads_get_every_state_and_the_run(tmp_path):
     calls = []
 
     class Uploads:
-        def __init__(self, repo_id, private=False):
-            calls.append((repo_id, private))
-
         def checkpoint(self, folder, revision):
             assert (folder / "model.safetensors").is_file()
             calls.append(revision)
@@ -240,14 +236,14 @@ def test_background_push_gets_every_state_and_the_run(tmp_path, monkeypatch):
             calls.append(folder.name)
 
         def __enter__(self):
+            calls.append("begun")
             return self
 
         def __exit__(self, *_):
             calls.append("waited")
 
-    monkeypatch.setattr("hf_posgen.hub.publish.BackgroundPush", Uploads)
-    train(small_run(), tmp_path / "run", quiet=True, push="me/x", private=True)
-    assert calls == [("me/x", True), "step-000005", "step-000010", "step-000012", "run", "waited"]
+    train(small_run(), tmp_path / "run", quiet=True, uploads=Uploads)
+    assert calls == ["begun", "step-000005", "step-000010", "step-000012", "run", "waited"]
 
 
 def test_launched_on_two_processes(tmp_path):

@@ -12,7 +12,7 @@ from torch import nn
 from ..model.mixer_softmax import SoftmaxAttention
 from ..run.build import RunConfig, build_model
 from ..run.folder import RunFolder
-from ..tasks import Cell, Task, build_task, examples
+from ..tasks import Cell, Task, examples
 from .attention_view import AttentionView, attention_views
 
 LONGEST = 1024  # tokens: what the analyses look at unless the run evaluates less
@@ -39,7 +39,7 @@ class AnalysisContext:
 
         run = folder.run()
         model = AutoModelForCausalLM.from_pretrained(folder.path).float().eval()
-        return cls(model, build_model(run).eval(), run, build_task(run.task), count)
+        return cls(model, build_model(run).eval(), run, run.built_task, count)
 
     @property
     def offset(self) -> int | None:

@@ -1,6 +1,7 @@
 """The commands that train and measure."""
 
 import os
+from functools import partial
 from pathlib import Path
 
 from ..common.names import unknown
@@ -30,11 +31,15 @@ def train(arguments: list[str]) -> None:
     from ..report.markdown import summary_tables
     from ..run.build import build_run
     from ..run.components import component_name
-    from ..training.launch import train as run_training
+    from ..training.trainer import train as run_training
 
     run = build_run(tree)
-    options = {"evaluate": not given["no_evaluate"], "push": given["push"], "private": given["private"]}
-    folder = run_training(run, given["out"], **options)
+    uploads = None
+    if given["push"]:
+        from ..hub.publish import BackgroundPush
+
+        uploads = partial(BackgroundPush, given["push"], private=given["private"])
+    folder = run_training(run, given["out"], evaluate=not given["no_evaluate"], uploads=uploads)
     if os.environ.get("RANK", "0") == "0":  # one process speaks
         if rows := read_rows(folder / "results.jsonl"):
             print(summary_tables(rows), end="\n\n")

@@ -10,7 +10,7 @@ from ..run.build import RunConfig
 from ..run.components import component_name, table_rows
 from ..run.cost import training_flops
 from ..run.folder import RunFolder
-from ..tasks import Task, build_task
+from ..tasks import Task
 from .cells import EvaluationTarget, evaluate_target, task_facts
 from .measuring import Measurement
 
@@ -45,7 +45,7 @@ def run_facts(run: RunConfig, task: Task, model, folder: Path) -> dict:
 
 def run_target(name: str, run: RunConfig, model, folder: Path, revision: str | None = None) -> EvaluationTarget:
     """Return the evaluation target of a run whose model is loaded. folder: where its run.yaml and train.jsonl lie."""
-    task = build_task(run.task)
+    task = run.built_task
     facts = run_facts(run, task, model, folder) | {"revision": revision}
     measurement = Measurement(model, task, run.seed, run.evaluation.count, run.evaluation.batch_tokens)
     limit = table_rows(model.config.to_dict())
@@ -64,7 +64,7 @@ def load_run(folder: str | Path, device: torch.device | None = None):
         model = AutoModelForCausalLM.from_pretrained(folder).eval()
     if device is None:
         device = torch.device("cuda" if torch.cuda.is_available() and not run.train.cpu else "cpu")
-    return run, build_task(run.task), model.to(device)
+    return run, run.built_task, model.to(device)
 
 
 def open_run(folder: str | Path, device: torch.device | None = None) -> EvaluationTarget:

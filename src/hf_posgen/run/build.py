@@ -119,10 +119,9 @@ def build_model(run: RunConfig):
 
     from ..model.configuration_posgen import PosGenConfig
     from ..model.modeling_posgen import PosGenForCausalLM
-    from ..tasks import build_task
 
     torch.manual_seed(run.seed)
-    model = PosGenForCausalLM(PosGenConfig(**run.model, **vocabulary(build_task(run.task))))
+    model = PosGenForCausalLM(PosGenConfig(**run.model, **vocabulary(run.built_task)))
     for name, module in model.named_modules():
         torch.manual_seed(zlib.crc32(f"{run.seed} {name}".encode()))
         model._init_weights(module)

@@ -3,7 +3,6 @@
 import json
 from functools import cache
 
-from ..tasks import build_task
 from .build import RunConfig, model_without_data, vocabulary
 
 
@@ -22,7 +21,7 @@ def forward_flops(model: dict, vocab_size: int, length: int) -> float:
 
 def training_flops(run: RunConfig, tokens_seen: int) -> float:
     """Forward and twice as much backward, for so many tokens at the mean trained length."""
-    task = build_task(run.task)
+    task = run.built_task
     lengths = [cell.length + task.slots() for cell in task.cells("train")]
     each = sum(forward_flops(run.model, task.vocab_size, length) for length in lengths)
     return 3 * each * tokens_seen / sum(lengths)
@@ -30,7 +29,7 @@ def training_flops(run: RunConfig, tokens_seen: int) -> float:
 
 def operations(run: RunConfig) -> float:
     """Of training and evaluation together."""
-    task, train = build_task(run.task), run.train
+    task, train = run.built_task, run.train
     lengths = [cell.length + task.slots() for cell in task.cells("train")]
     tokens = train.steps * train.gradient_accumulation * train.batch_size * sum(lengths) / len(lengths)
     cells = [cell for split in run.evaluation.splits for cell in task.splits().get(split) or ()]
@@ -67,7 +66,7 @@ def expected_seconds(run: RunConfig, flops: float | None = None) -> float:
 def training_bytes(run: RunConfig) -> float:
     """Roughly, in float32: weights, gradients and AdamW's two moments, and what the forward pass of one micro-batch keeps
     for backward. On the CPU dropout keeps attention weights too."""
-    model, task = run.model, build_task(run.task)
+    model, task = run.model, run.built_task
     length = max(cell.length for cell in task.cells("train")) + task.slots()
     inner = {"none": 0, "plain": 2, "gated": 4}[model["mlp"]] * model["intermediate_size"]
     each = model["num_hidden_layers"] * (8 * model["hidden_size"] + inner) + 3 * task.vocab_size

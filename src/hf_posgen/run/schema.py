@@ -8,7 +8,7 @@ import dataclasses
 import hashlib
 import json
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 COMPONENTS = (
@@ -95,6 +95,17 @@ class RunConfig:
     arm: str = ""
     panel: str = ""
     imports: dict = field(default_factory=dict)
+
+    @cached_property
+    def built_task(self):
+        """The `Task` that the spec `task` describes, built once."""
+        from ..tasks import build_task
+
+        return build_task(self.task)
+
+    def __getstate__(self) -> dict:
+        """The fields alone: a built task may hold a corpus, and a run is sent to other processes."""
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
 
 
 # What may change from one call to the next without making it another run: it shapes neither weights nor rows.

@@ -5,7 +5,7 @@ from ..common.face import lazy_face
 __getattr__, __all__ = lazy_face(
     __name__,
     {
-        "train": "launch",
+        "train": "trainer",
         "Stopped": "setup",
         "Terminated": "setup",
         "learning_rate": "setup",

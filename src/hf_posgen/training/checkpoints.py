@@ -1,17 +1,48 @@
 """A run's checkpoints: states to go on from, the best model so far, and the model at the end."""
 
+import json
 import shutil
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from accelerate import Accelerator
 
 from ..common.quiet import without_bars
 from ..run.build import RunConfig
-from ..run.folder import WEIGHTS, RunFolder, partial
-from ..run.saved_state import CHECKSUMS, commit, fault
-from ..tasks import build_task, task_tokenizer
+from ..run.folder import WEIGHTS, RunFolder, partial, step_of
+from ..run.saved_state import CHECKSUMS, PARTIAL, PROGRESS, commit, fault
+from ..tasks import task_tokenizer
 from .setup import Stopped
-from .state import Progress, prune
+
+
+@dataclass
+class Progress:
+    """What a state holds beside weights, optimizer and generators. `log` is train.jsonl so far; `run` and `processes` say
+    whose state it is."""
+
+    run: str
+    processes: int
+    step: int = 0
+    tokens_seen: int = 0
+    seconds: float = 0.0
+    first_loss: float | None = None
+    best: float = -1.0
+    validations_since_best: int = 0
+    finished: bool = False
+    log: list = field(default_factory=list)
+
+    def write(self, folder: Path) -> None:
+        (folder / PROGRESS).write_text(json.dumps(vars(self)))
+
+    def read(self, folder: Path) -> None:
+        """Take over what a state holds. Raises `ValueError` where other processes shared the work."""
+        saved = json.loads((folder / PROGRESS).read_text())
+        if saved["processes"] != self.processes:
+            raise ValueError(
+                f"this run goes on from {folder.name}, made by {saved['processes']} process(es), and there are "
+                f"{self.processes} now: the data are divided by process, so start as many as before"
+            )
+        vars(self).update(saved)
 
 
 class Checkpoints:
@@ -20,7 +51,7 @@ class Checkpoints:
     def __init__(self, run: RunConfig, folder: RunFolder, accelerator: Accelerator, progress: Progress, uploads=None):
         self.run, self.folder, self.accelerator, self.progress = run, folder, accelerator, progress
         self.uploads, self.main = uploads, accelerator.is_main_process
-        self.tokenizer = task_tokenizer(build_task(run.task))
+        self.tokenizer = task_tokenizer(run.built_task)
 
     def resume(self) -> None:
         """Go on from the newest good state, if there is one."""
@@ -90,3 +121,12 @@ class Checkpoints:
                 shutil.copy2(file, beside)
                 beside.rename(self.folder.path / file.name)
         self.accelerator.wait_for_everyone()
+
+
+def prune(folder: RunFolder, keep: int, step: int) -> None:
+    """Delete all but the newest `keep` states up to a step, and what an interrupted save left behind. Later ones were
+    refused: they must not push a good one out."""
+    for state in [state for state in folder.saved_states() if step_of(state) <= step][:-keep]:
+        state.rename(partial(state.with_name(f"{state.name}.old")))  # a name belongs to whole states alone
+    for leftover in folder.states.glob(f"*{PARTIAL}"):
+        shutil.rmtree(leftover, ignore_errors=True)

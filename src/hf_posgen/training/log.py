@@ -17,7 +17,7 @@ from ..common.files import write_rows
 from ..run.build import RunConfig, to_tree
 from ..run.folder import RunFolder
 from ..run.schema import choose
-from .state import Progress
+from .checkpoints import Progress
 
 
 def tracker_names(run: RunConfig, quiet: bool | None) -> list[str]:

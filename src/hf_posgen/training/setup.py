@@ -1,6 +1,13 @@
-"""What training needs beside its loop: the learning rate, and the ways it may end."""
+"""What training needs beside its loop: the accelerator, the learning rate, and the ways it may end."""
 
 import math
+import os
+
+from accelerate import Accelerator
+from accelerate.state import AcceleratorState
+
+from ..run.build import RunConfig
+from ..run.folder import RunFolder
 
 
 class Stopped(RuntimeError):
@@ -12,10 +19,21 @@ class Terminated(Stopped):
 
 
 def learning_rate(train, step: int) -> float:
-    """Of step 0, 1, ...: a function of the step alone, whatever the number of processes."""
+    """Return the rate of step 0, 1, ...: a function of the step alone, whatever the number of processes."""
     if step < train.warmup_steps:
         return train.learning_rate * (step + 1) / train.warmup_steps
     if train.schedule == "constant":
         return train.learning_rate
     share = (step - train.warmup_steps) / max(1, train.steps - train.warmup_steps)
     return train.learning_rate * 0.5 * (1 + math.cos(math.pi * share))
+
+
+def open_accelerator(run: RunConfig, folder: RunFolder, trackers: list[str]) -> Accelerator:
+    """Return a fresh accelerator. Accelerate keeps device and precision for the whole process, where another run may have
+    asked for others."""
+    if "WORLD_SIZE" not in os.environ:
+        AcceleratorState._reset_state(reset_partial_state=True)
+    train = run.train
+    return Accelerator(
+        cpu=train.cpu, mixed_precision=train.precision, log_with=trackers or None, project_dir=folder.path
+    )

@@ -1,31 +1,72 @@
-"""The training loop."""
+"""Training a run: `train(run, out)` leaves the run folder, and called again goes on where it stopped.
+
+Data, schedule and learning rate are functions of (seed, step, process) alone, so a state holds the weights, the
+optimizer, the random generators and a few counters, and a resumed run is bit-equal to a straight one.
+"""
 
 import contextlib
 import math
 import signal
+from pathlib import Path
 
 import torch
 from accelerate import Accelerator
 from accelerate.utils import DistributedType, set_seed
 
 from ..evaluation.measuring import validate
+from ..evaluation.runs import save_evaluation
 from ..metrics.functional import IGNORE
 from ..model.modeling_posgen import PosGenForCausalLM
 from ..run.build import RunConfig, build_model, run_hash
 from ..run.folder import RunFolder
-from ..tasks import build_task, examples, train_cell
-from .checkpoints import Checkpoints
-from .log import TrainingLog
-from .setup import Stopped, Terminated, learning_rate
-from .state import Progress
+from ..run.imports import import_modules
+from ..tasks import examples, train_cell
+from .checkpoints import Checkpoints, Progress
+from .log import TrainingLog, tracker_names
+from .setup import Stopped, Terminated, learning_rate, open_accelerator
 
 EXPLODED = 20.0  # times the loss at the start, or of a uniform guess where that is larger
 
 
-def places_asked(labels_NT: torch.Tensor) -> int:
-    """How many of the last places of a batch hold every logit that is scored; at least 1."""
-    asked = (labels_NT[:, 1:] != IGNORE).any(0).nonzero()
-    return labels_NT.shape[1] - int(asked[0]) if len(asked) else 1
+def train(
+    run: RunConfig,
+    out: str | Path,
+    *,
+    evaluate: bool = True,
+    on_step=None,
+    quiet: bool | None = None,
+    uploads=None,
+) -> Path:
+    """Train, validate, save and (unless told not to) evaluate; returns the run folder.
+
+    on_step(step): called after every optimizer step. uploads: makes, in the main process, the context that publishes
+    every checkpoint while training goes on, and the finished run at the end:
+    `partial(hf_posgen.hub.BackgroundPush, "owner/name")`. Raises `Stopped` where the loss is no number or explodes, a
+    state can't be saved, or SIGTERM came (the state is saved first); `ValueError` for a folder that holds another run.
+    """
+    folder = RunFolder(out)
+    import_modules(run.imports)  # a worker process has not read the run
+    accelerator = open_accelerator(run, folder, tracker_names(run, quiet))
+    main = accelerator.is_main_process
+    if main:
+        folder.claim(run)
+    accelerator.wait_for_everyone()
+    publishing = uploads() if uploads and main else contextlib.nullcontext()
+    with folder.locked() if main else contextlib.nullcontext(), publishing as uploads:
+        if not folder.is_finished:
+            TrainingRun(run, folder, accelerator, on_step, quiet, uploads).run_to_the_end()
+        if evaluate and not folder.results.is_file():
+            save_evaluation(folder.path, processes=accelerator)
+        accelerator.wait_for_everyone()
+        if uploads and evaluate:
+            uploads.run(folder.path)
+    return folder.path
+
+
+def logits_to_keep(labels_NT: torch.Tensor) -> int:
+    """Return how many of the last places of a batch hold every logit that is scored; at least 1."""
+    scored = (labels_NT[:, 1:] != IGNORE).any(0).nonzero()
+    return labels_NT.shape[1] - int(scored[0]) if len(scored) else 1
 
 
 class TrainingRun:
@@ -36,7 +77,7 @@ class TrainingRun:
     ):
         self.run, self.train, self.folder, self.accelerator = run, run.train, folder, accelerator
         self.on_step, self.quiet = on_step, quiet
-        self.task = build_task(run.task)
+        self.task = run.built_task
         model = build_model(run)
         fused = accelerator.device.type in ("cpu", "cuda")
         optimizer = torch.optim.AdamW(model.parameters(), lr=0.0, weight_decay=self.train.weight_decay, fused=fused)
@@ -51,10 +92,11 @@ class TrainingRun:
         set_seed(run.seed + 1000003 * accelerator.process_index)  # dropout and sampled positions differ by process
 
     @property
-    def plain(self) -> PosGenForCausalLM:
+    def unwrapped(self) -> PosGenForCausalLM:
         return self.accelerator.unwrap_model(self.model)
 
     def run_to_the_end(self) -> None:
+        """Train from the newest good state, or from the start, to the last step; leave the weights in the run folder."""
         self.checkpoints.resume()
         previous = self._catch_sigterm()
         self.log = TrainingLog(self.run, self.folder, self.progress, self.accelerator, self.quiet)
@@ -70,18 +112,18 @@ class TrainingRun:
                 signal.signal(signal.SIGTERM, previous)
 
     def batches(self, step: int) -> list[tuple[torch.Tensor, ...]]:
-        """This process's micro-batches of one step, on the CPU: tokens, labels (N, T) and what the task's columns add."""
+        """Return this process's micro-batches of one step, on the CPU: tokens, labels (N, T) and what else it reads."""
         train, world, rank = self.train, self.accelerator.num_processes, self.accelerator.process_index
         cell = train_cell(self.task, self.run.seed, step)
-        out = []
+        batches = []
         for micro in range(train.gradient_accumulation):
             start = ((step * train.gradient_accumulation + micro) * world + rank) * train.batch_size
-            pair = examples(self.task, self.run.seed, "train", cell, start, start + train.batch_size)
-            out.append(tuple(torch.from_numpy(part) for part in pair))
-        return out
+            arrays = examples(self.task, self.run.seed, "train", cell, start, start + train.batch_size)
+            batches.append(tuple(torch.from_numpy(array) for array in arrays))
+        return batches
 
     def step(self) -> torch.Tensor:
-        """One optimizer step; returns the loss, the mean over all scored tokens of all micro-batches and processes."""
+        """Take one optimizer step; return the loss, the mean over all scored tokens of all micro-batches and processes."""
         if not self.model.training:
             self.model.train()
         device, progress = self.accelerator.device, self.progress
@@ -91,7 +133,7 @@ class TrainingRun:
             sum(tokens.numel() for tokens, *_ in batches),
             int(self.signalled),  # one process may hear a signal a step before another: all stop at the same step
         ]
-        scored, tokens, signalled = self._over_processes(torch.tensor(counts, device=device)).tolist()
+        scored, tokens, signalled = self._sum_over_processes(torch.tensor(counts, device=device)).tolist()
         self.terminated = signalled > 0
         progress.step += 1
         progress.tokens_seen += tokens
@@ -102,13 +144,13 @@ class TrainingRun:
             group["lr"] = learning_rate(self.train, progress.step - 1)
         for i, batch in enumerate(batches):
             last = i == len(batches) - 1
-            inputs = {name: part.to(device) for name, part in zip(self.task.columns, batch, strict=True)}
-            keep = places_asked(batch[1])
+            inputs = {name: tensor.to(device) for name, tensor in zip(self.task.columns, batch, strict=True)}
+            keep = logits_to_keep(batch[1])
             with contextlib.nullcontext() if last else self.accelerator.no_sync(self.model):
-                part = self.forward(**inputs, use_cache=False, num_items_in_batch=scored, logits_to_keep=keep).loss
-                self.accelerator.backward(part * self.accelerator.num_processes)  # DDP averages over processes
-            loss += part.detach()
-        loss = self._over_processes(loss)
+                share = self.forward(**inputs, use_cache=False, num_items_in_batch=scored, logits_to_keep=keep).loss
+                self.accelerator.backward(share * self.accelerator.num_processes)  # DDP averages over processes
+            loss += share.detach()
+        loss = self._sum_over_processes(loss)
         sharded = self.accelerator.distributed_type == DistributedType.FSDP
         clip = self.accelerator.clip_grad_norm_ if sharded else torch.nn.utils.clip_grad_norm_
         norm = clip(self.parameters, self.train.clip or math.inf)
@@ -118,8 +160,8 @@ class TrainingRun:
         self.optimizer.zero_grad(set_to_none=True)
         return loss
 
-    def _over_processes(self, part: torch.Tensor) -> torch.Tensor:
-        return self.accelerator.reduce(part, "sum") if self.accelerator.num_processes > 1 else part
+    def _sum_over_processes(self, values: torch.Tensor) -> torch.Tensor:
+        return self.accelerator.reduce(values, "sum") if self.accelerator.num_processes > 1 else values
 
     def _refuse_to_explode(self, loss: float, norm: float) -> None:
         """Before the optimizer sees the gradient, so that no state is saved with such weights."""
@@ -128,10 +170,9 @@ class TrainingRun:
             progress.first_loss = max(loss, math.log(self.task.vocab_size))
         if math.isfinite(loss) and math.isfinite(norm) and loss <= EXPLODED * progress.first_loss:
             return
-        what = (
-            f"the loss is {loss:.4g}" if not math.isfinite(loss) or math.isfinite(norm) else "the gradient is no number"
-        )
-        raise Stopped(f"{what} at step {progress.step}; {self.checkpoints.last_good()}")
+        gradient_alone = math.isfinite(loss) and not math.isfinite(norm)
+        reason = "the gradient is no number" if gradient_alone else f"the loss is {loss:.4g}"
+        raise Stopped(f"{reason} at step {progress.step}; {self.checkpoints.last_good()}")
 
     def _after_step(self) -> None:
         step, train, progress = self.progress.step, self.train, self.progress
@@ -148,7 +189,7 @@ class TrainingRun:
     def _validate(self) -> None:
         """Score the trained cells; remember the best, and decide on stopping early."""
         progress, train = self.progress, self.train
-        summary = validate(self.plain, self.task, self.run, self.accelerator)
+        summary = validate(self.unwrapped, self.task, self.run, self.accelerator)
         self.log.validation(summary)
         progress.validations_since_best += 1
         score = math.exp(-summary["nll"]) if self.task.natural else summary["token_accuracy"]

@@ -9,7 +9,6 @@ import math
 import torch
 
 from ...run.build import build_model, build_run
-from ...tasks import build_task
 
 PAIRS = 22  # 16 symbols and two control tokens leave 46 of 64 channels
 
@@ -20,7 +19,7 @@ def learned_table_that_extrapolates(offset: int = 3, lengths=(16, 17, 48, 128, 5
     task = {"name": "fixed_offset", "offset": offset, "test_lengths": [n for n in lengths if n > 16]}
     model = {"hidden_size": 64, "num_hidden_layers": 1, "num_attention_heads": 1, "norm": "none", "mlp": "none"}
     run = build_run({"model": model | {"position_encoding": "learned"}, "task": task, "train": {"cpu": True}})
-    net, task = build_model(run).eval(), build_task(run.task)
+    net, task = build_model(run).eval(), run.built_task
     for parameter in net.parameters():
         parameter.zero_()
     symbols, first = task.vocab_size, task.vocab_size

@@ -51,7 +51,7 @@ def work(connection, slot: Slot) -> None:
 
 def _train(trial: Trial, connection) -> bool:
     """Train one trial; return whether to take another."""
-    from ...training.launch import Terminated, train
+    from ...training.trainer import Terminated, train
 
     last = [time.monotonic()]
 
