@@ -143,7 +143,7 @@ def _our_target(name: str, file: Path, task, hub: dict) -> EvaluationTarget:
     if task is not None and _symbols(run.task) != _symbols(tree["task"]):
         raise ValueError(f"{name} was trained on other symbols than task {run.task['name']!r} has")
     if Path(name).is_dir():
-        target = open_run(name, hub["device"]).with_task(build_task(run.task))
+        target = open_run(name, hub["device"]).with_task(run.built_task)
         target.about["task"] = run.task
         return target
     with contextlib.suppress(EntryNotFoundError):  # a checkpoint's branch has none
