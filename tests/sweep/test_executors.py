@@ -13,7 +13,7 @@ from hf_posgen.run.build import build_run
 from hf_posgen.sweep.executors.hf_jobs import repo_name, run_on_hf_jobs
 from hf_posgen.sweep.executors.local import queue, run_locally
 from hf_posgen.sweep.trial import Trial
-from hf_posgen.training.launch import train
+from hf_posgen.training.trainer import train
 from tests.helpers.training_helpers import RUN, assert_same_run, small_run
 
 from .helpers import UNSAVED, wait_for
