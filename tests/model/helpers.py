@@ -6,7 +6,7 @@ from hf_posgen.model.configuration_posgen import PosGenConfig
 from hf_posgen.model.encoding_registry import ENCODINGS
 from hf_posgen.model.modeling_posgen import PosGenForCausalLM
 
-# One arm per name, and those hyper-parameters that take another road through the class.
+# One arm per name, and those hyper-parameters that take another path through the class.
 SPECS = [{"name": name} for name in ENCODINGS] + [
     {"name": "rope", "share": 0.5},
     {"name": "rope", "grid": "linear", "top": 3.0},

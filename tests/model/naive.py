@@ -183,7 +183,10 @@ class YaRN(ScaledRoPE):
 
     def frequency(self, f, rotated, env):
         base, original = self.spec["base"], self.config.max_position_embeddings
-        edge = lambda turns: rotated * math.log(original / (2 * math.pi * turns)) / 2 / math.log(base)  # noqa: E731
+
+        def edge(turns):
+            return rotated * math.log(original / (2 * math.pi * turns)) / 2 / math.log(base)
+
         low, high = max(0, math.floor(edge(self.spec["beta_fast"]))), math.ceil(edge(self.spec["beta_slow"]))
         high = min(high, rotated - 1)
         share = min(1, max(0, (f - low) / max(high - low, 1e-3)))
@@ -399,7 +402,10 @@ def naive_logits(model, tokens, positions=None):
     config, L = model.config, len(tokens)
     positions = list(range(L)) if positions is None else positions
     state = {name: value for name, value in model.named_parameters()}
-    part = lambda prefix: {n[len(prefix) :]: v for n, v in state.items() if n.startswith(prefix)}  # noqa: E731
+
+    def part(prefix):
+        return {n[len(prefix) :]: v for n, v in state.items() if n.startswith(prefix)}
+
     specs = config.per_layer("position_encoding")
     twins = [TWINS[spec["name"]](spec, config) for spec in specs]
     shared = part("model.position_encoding.")
@@ -416,7 +422,10 @@ def _layer(twin, weights, p, x, positions, config, scale):
     env, L, K, heads = Env(p, x, positions, config), len(x), config.head_dim, config.num_attention_heads
     group = heads // config.num_key_value_heads
     outs, v = [[] for _ in range(L)], {}
-    project = lambda name, row, head: weights[f"{name}.weight"][head * K : (head + 1) * K] @ row  # noqa: E731
+
+    def project(name, row, head):
+        return weights[f"{name}.weight"][head * K : (head + 1) * K] @ row
+
     for h in range(heads):
         env.q[h] = [twin.query(project("q_proj", x[i], h), positions[i], env, h) for i in range(L)]
         env.k[h] = [twin.key(project("k_proj", x[j], h // group), positions[j], env, h) for j in range(L)]

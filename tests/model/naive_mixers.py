@@ -17,7 +17,10 @@ def mixer_logits(model, tokens, positions=None):
     config, L = model.config, len(tokens)
     positions = list(range(L)) if positions is None else positions
     state = dict(model.named_parameters())
-    part = lambda prefix: {n[len(prefix) :]: v for n, v in state.items() if n.startswith(prefix)}  # noqa: E731
+
+    def part(prefix):
+        return {n[len(prefix) :]: v for n, v in state.items() if n.startswith(prefix)}
+
     twins = [TWINS[spec["name"]](spec, config) for spec in config.per_layer("position_encoding")]
     shared = part("model.position_encoding.")
     x = [twins[0].embed(state["model.embed_tokens.weight"][t], positions[i], shared) for i, t in enumerate(tokens)]

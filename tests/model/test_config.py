@@ -138,10 +138,24 @@ def test_the_capability_table_knows_what_the_papers_say():
 
     table = {row["encoding"]: row for row in capabilities()}
     assert set(table) == set(ENCODINGS)
-    not_causal = {name for name, row in table.items() if not row["causal"]}
-    assert not_causal == {"rope_dynamic_ntk", "rope_longrope"}
-    not_invariant = {name for name, row in table.items() if not row["shift-invariant"]}
-    assert not_invariant == {"learned", "sinusoidal", "fire", "rope_dynamic_ntk", "rope_longrope"}
+    assert all(row["causal"] != ENCODINGS[name].depends_on_length for name, row in table.items())
+    invariant = {name: row["shift-invariant"] for name, row in table.items()}
+    for name in ("learned", "sinusoidal", "fire", "rope_dynamic_ntk", "rope_longrope"):
+        assert not invariant[name], f"{name} reads absolute positions"
+    for name in (
+        "none",
+        "rope",
+        "rope_yarn",
+        "xpos",
+        "rove",
+        "alibi",
+        "t5",
+        "kerple",
+        "shaw",
+        "cope",
+        "forgetting_gate",
+    ):
+        assert invariant[name], f"{name} reads distances alone"
     assert table["alibi"]["bias"] == "columns" and table["t5"]["bias"] == "by distance"
     assert table["cope"]["memory"] == "L × chunk" and "flex_attention" not in table["cope"]["kernels"]
     assert table["learned"]["parameters"] == 32 * 32 and table["rope"]["parameters"] == 0

@@ -35,7 +35,8 @@ def test_flex_over_a_cache_equals_eager_without_one(name, kind):
     model.set_attn_implementation("eager")
     expected = model(row, use_cache=False).logits
     model.set_attn_implementation("flex_attention")
-    static = lambda: StaticCache(config=model.config, max_cache_len=24)  # noqa: E731
-    cache = static() if kind == "static" else DynamicCache(config=model.config)
+    cache = DynamicCache(config=model.config)
+    if kind == "static":
+        cache = StaticCache(config=model.config, max_cache_len=24)
     parts = [model(part, cache=cache, use_cache=True).logits for part in row.split([9, 7], dim=1)]
     torch.testing.assert_close(torch.cat(parts, 1), expected, rtol=0, atol=2e-5)

@@ -173,7 +173,7 @@ def test_a_length_dependent_encoding_beside_a_linear_layer():
 
 @every_arm
 @torch.no_grad()
-def test_generate_is_the_same_by_every_road(arm):
+def test_generate_is_the_same_with_every_cache(arm):
     model, row = build(arm), tokens(2, 7)
     mask = torch.ones_like(row)
     settings = {"max_new_tokens": 6, "do_sample": False, "eos_token_id": None}
@@ -418,11 +418,9 @@ def test_what_the_table_of_capabilities_says():
     assert mixers["sinusoidal"] == "softmax, linear, gated_linear, recurrence"
     assert mixers["rope"] == mixers["alibi"] == "softmax, linear"
     assert mixers["t5"] == mixers["fire"] == "softmax"
-    refused = set(ENCODINGS) - set(LINEAR_ENCODINGS)
-    assert refused == {
-        "rope_dynamic_ntk", "rope_longrope", "t5", "clipped", "kerple", "fire", "sandwich", "shaw", "transformer_xl",
-        "cope", "dape", "grape",
-    }  # fmt: skip
+    for name, cls in ENCODINGS.items():
+        biased, decays = "logits" in cls.sites(), cls.bias in mixer_linear.DECAYS
+        assert (name in LINEAR_ENCODINGS) == (not cls.depends_on_length and (not biased or decays))
 
 
 @pytest.mark.parametrize(

@@ -28,12 +28,12 @@ def test_forward_and_gradient_equal_the_naive_twin(spec, monkeypatch):
     expected = naive_logits(model, row.tolist())
     expected_gradients = _gradients(model, expected)
     assert all(gradient is not None for gradient in expected_gradients), "a parameter that the paper's formula ignores"
-    for road, budget in (("eager", 2**22), ("sdpa", 2**22), ("sdpa", 4 * 9 * 2)):  # the last: chunks of two rows
+    for kernel, budget in (("eager", 2**22), ("sdpa", 2**22), ("sdpa", 4 * 9 * 2)):  # the last: chunks of two rows
         monkeypatch.setattr(attention_kernels, "CHUNK_ELEMENTS", budget)
         if budget < 100:
             for name in ("FORWARD_ROWS", "TILE_ROWS", "TILE_ELEMENTS"):
                 monkeypatch.setattr(attention_toeplitz, name, 2)
-        model.set_attn_implementation(road)
+        model.set_attn_implementation(kernel)
         logits = model(row[None], use_cache=False).logits[0]
         torch.testing.assert_close(logits, expected, rtol=0, atol=1e-8)
         for name, ours, naive in zip(
@@ -50,8 +50,8 @@ def test_float32_stays_within_1e5(spec, monkeypatch):
     row = tokens(9)
     expected = naive_logits(model.double(), row.tolist()).float()
     model = model.float()
-    for road in ("eager", "sdpa"):
-        model.set_attn_implementation(road)
+    for kernel in ("eager", "sdpa"):
+        model.set_attn_implementation(kernel)
         torch.testing.assert_close(model(row[None]).logits[0], expected, rtol=1e-5, atol=1e-5)
 
 
@@ -60,7 +60,7 @@ def test_positions_with_gaps_equal_the_twin(spec):
     model = tiny(spec, torch.float64, **PLAIN)
     row, positions = tokens(6), [2, 3, 7, 8, 20, 31]
     expected = naive_logits(model, row.tolist(), positions)
-    for road in ("eager", "sdpa"):
-        model.set_attn_implementation(road)
+    for kernel in ("eager", "sdpa"):
+        model.set_attn_implementation(kernel)
         logits = model(row[None], positions=torch.tensor([positions])).logits[0]
         torch.testing.assert_close(logits, expected, rtol=0, atol=1e-8)

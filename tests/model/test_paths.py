@@ -65,7 +65,7 @@ def test_cropped_and_reordered_cache(spec):
 
 @every_encoding
 @torch.no_grad()
-def test_generate_is_the_same_by_every_road(spec):
+def test_generate_is_the_same_by_every_kernel_and_cache(spec):
     model, row = tiny(spec), tokens(2, 7)
     mask = torch.ones_like(row)
     settings = {"max_new_tokens": 6, "do_sample": False, "eos_token_id": None}
@@ -100,11 +100,11 @@ def test_rows_of_unequal_length_generate_as_if_alone(spec):
 
 @every_encoding
 @pytest.mark.parametrize("side", ["left", "right"])
-@pytest.mark.parametrize("road", ["eager", "sdpa"])
+@pytest.mark.parametrize("kernel", ["eager", "sdpa"])
 @torch.no_grad()
-def test_padding_changes_nothing(spec, side, road):
+def test_padding_changes_nothing(spec, side, kernel):
     model = tiny(spec)
-    model.set_attn_implementation(road)
+    model.set_attn_implementation(kernel)
     rows = [tokens(n, seed=n) for n in (5, 11)]
     width = 11
     at = [slice(width - len(r), width) if side == "left" else slice(0, len(r)) for r in rows]
@@ -118,11 +118,11 @@ def test_padding_changes_nothing(spec, side, road):
 
 
 @every_encoding
-@pytest.mark.parametrize("road", ["eager", "sdpa"])
+@pytest.mark.parametrize("kernel", ["eager", "sdpa"])
 @torch.no_grad()
-def test_packed_documents_equal_the_rows_alone(spec, road):
+def test_packed_documents_equal_the_rows_alone(spec, kernel):
     model = tiny(spec)
-    model.set_attn_implementation(road)
+    model.set_attn_implementation(kernel)
     rows = [tokens(n, seed=n) for n in (5, 8, 3)]
     ids = torch.cat([torch.arange(len(row)) for row in rows])[None]
     packed = model(torch.cat(rows)[None], position_ids=ids, use_cache=False).logits[0]

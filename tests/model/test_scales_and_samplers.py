@@ -29,8 +29,8 @@ def test_scaled_logits_equal_the_twin(encoding, scale, monkeypatch):
     parameters = list(model.parameters())
     weights = torch.linspace(-1, 1, expected.numel(), dtype=expected.dtype).reshape(expected.shape)
     gradients = torch.autograd.grad((expected * weights).sum(), parameters)
-    for road in ("eager", "sdpa"):
-        model.set_attn_implementation(road)
+    for kernel in ("eager", "sdpa"):
+        model.set_attn_implementation(kernel)
         logits = model(row[None], use_cache=False).logits[0]
         torch.testing.assert_close(logits, expected, rtol=0, atol=1e-8)
         for ours, naive in zip(torch.autograd.grad((logits * weights).sum(), parameters), gradients, strict=True):

@@ -404,12 +404,6 @@ def test_an_encoding_looks_the_same_everywhere():
     assert order({"z": "rope", "a": "unheard-of", "b": "none"}) == ["b", "z", "a"]
 
 
-def test_every_encoding_has_its_own_look():
-    from hf_posgen.model.encoding_registry import ENCODINGS
-
-    assert set(ENCODINGS) - set(STYLES) <= {name for name in ENCODINGS if "external" in ENCODINGS[name].__module__}
-
-
 def test_facts_name_what_varies():
     assert facts(frame(study1(2))) == "18,688 to 84,288 parameters, no anchor token, 2 seeds, 500 sequences per cell"
     assert fits(frame(study1(3, unfit=("none", ("alibi", 2)))))["alibi"] == (2, 3)

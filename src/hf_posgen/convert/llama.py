@@ -28,7 +28,7 @@ SAME = [
 
 
 def llama_config(config: PosGenConfig) -> LlamaConfig:
-    """Raises `ValueError` naming every difference that Llama can't express."""
+    """Return the config of the same model as a Llama. Raise `ValueError` naming every difference that it can't express."""
     config = PosGenConfig(**config.to_dict())
     complete_config(config)
     reasons = _differences(config)
@@ -45,13 +45,13 @@ def llama_config(config: PosGenConfig) -> LlamaConfig:
 
 def _differences(config: PosGenConfig) -> list[str]:
     reasons = []
-    for field, its in {"norm": "rmsnorm", "mlp": "gated"}.items():
-        if getattr(config, field) != its:
-            reasons.append(f"{field} is {getattr(config, field)!r} and Llama's is {its!r}")
-    for field, its in {"mixer": "softmax", "logit_scale": "none"}.items():
-        others = sorted({spec["name"] for spec in config.per_layer(field)} - {its})
+    for field, llamas in {"norm": "rmsnorm", "mlp": "gated"}.items():
+        if getattr(config, field) != llamas:
+            reasons.append(f"{field} is {getattr(config, field)!r} and Llama's is {llamas!r}")
+    for field, llamas in {"mixer": "softmax", "logit_scale": "none"}.items():
+        others = sorted({spec["name"] for spec in config.per_layer(field)} - {llamas})
         if others:
-            reasons.append(f"{field} is {', '.join(others)} and Llama's is {its!r}")
+            reasons.append(f"{field} is {', '.join(others)} and Llama's is {llamas!r}")
     encodings = config.per_layer("position_encoding")
     if any(encoding != encodings[0] for encoding in encodings):
         reasons.append("position_encoding differs from layer to layer and Llama has one")

@@ -21,14 +21,14 @@ class Reader:
 
 
 def refuse(model: str, **differences: bool) -> None:
-    """`ValueError` naming the settings that are on and have no counterpart."""
-    found = [name for name, present in differences.items() if present]
-    if found:
-        raise ValueError(f"this {model} model has no counterpart here: it uses {', '.join(found)}")
+    """Raise `ValueError` naming the settings that are on and have no counterpart."""
+    used = [name for name, present in differences.items() if present]
+    if used:
+        raise ValueError(f"this {model} model has no counterpart here: it uses {', '.join(used)}")
 
 
 def common(config) -> dict:
-    """What every config calls by the same name, if need be through its `attribute_map`."""
+    """Return what every config calls by the same name, if need be through its `attribute_map`."""
     names = "vocab_size hidden_size num_hidden_layers num_attention_heads initializer_range tie_word_embeddings "
     names += "use_cache bos_token_id eos_token_id pad_token_id"
     return {name: getattr(config, name) for name in names.split()}
@@ -69,9 +69,9 @@ GPT2 = {
 
 
 def gpt2_weights(config, state: State) -> State:
-    """GPT-2 keeps its matrices transposed."""
-    turned = {key: tensor.T if re.search(r"\.c_\w+\.weight$", key) else tensor for key, tensor in state.items()}
-    return split_fused(renamed(turned, GPT2), thirds)
+    """Return the weights; GPT-2 keeps its matrices transposed."""
+    upright = {key: tensor.T if re.search(r"\.c_\w+\.weight$", key) else tensor for key, tensor in state.items()}
+    return split_fused(renamed(upright, GPT2), thirds)
 
 
 def llama_settings(config) -> dict:
@@ -163,7 +163,7 @@ MPT = {
 
 
 def mpt_weights(config, state: State) -> State:
-    """Its LayerNorms have no bias: zeros in ours."""
+    """Return the weights; MPT's LayerNorms have no bias, ours get zeros."""
     ours = split_fused(renamed(state, MPT), thirds)
     norms = {key: tensor for key, tensor in ours.items() if "norm" in key}
     return ours | {key.replace("weight", "bias"): torch.zeros_like(tensor) for key, tensor in norms.items()}
@@ -202,8 +202,8 @@ BLOOM = {
 
 
 def bloom_weights(config, state: State) -> State:
-    """BLOOM normalises the embeddings, which depend on the token alone: the table is normalised once, the head keeps
-    the raw one."""
+    """Return the weights. BLOOM normalises the embeddings, which depend on the token alone: the table is normalised once,
+    the head keeps the raw one."""
     ours = split_fused(renamed(state, BLOOM), per_head(config.num_attention_heads))
     weight, bias = ours.pop("embedding_norm.weight"), ours.pop("embedding_norm.bias")
     raw = ours["model.embed_tokens.weight"]

@@ -9,7 +9,10 @@ State = dict[str, torch.Tensor]
 
 
 def renamed(state: State, modules: dict[str, str]) -> State:
-    """Tensors under our modules' names; N stands for the layer's number. `ValueError` for one without a place."""
+    """Return the tensors under our modules' names; N stands for the layer's number.
+
+    Raises `ValueError` for a tensor without a place.
+    """
     out = {}
     for key, tensor in state.items():
         module, leaf = key.rsplit(".", 1)
@@ -22,21 +25,21 @@ def renamed(state: State, modules: dict[str, str]) -> State:
     return out
 
 
-def split_fused(state: State, part: Callable[[torch.Tensor, int], torch.Tensor]) -> State:
-    """Replace each `qkv_proj` by q_proj, k_proj, v_proj: `part(tensor, 0..2)`."""
+def split_fused(state: State, split: Callable[[torch.Tensor, int], torch.Tensor]) -> State:
+    """Replace each `qkv_proj` by q_proj, k_proj, v_proj: `split(tensor, 0..2)`."""
     out = {}
     for key, tensor in state.items():
         names = [key.replace("qkv_proj", f"{x}_proj") for x in "qkv"] if "qkv_proj" in key else [key]
         for i, name in enumerate(names):
-            out[name] = part(tensor, i) if len(names) == 3 else tensor
+            out[name] = split(tensor, i) if len(names) == 3 else tensor
     return out
 
 
 def thirds(tensor: torch.Tensor, i: int) -> torch.Tensor:
-    """All queries, then all keys, then all values."""
+    """Split a tensor that holds all queries, then all keys, then all values."""
     return tensor.chunk(3)[i].clone()
 
 
 def per_head(heads: int) -> Callable[[torch.Tensor, int], torch.Tensor]:
-    """Query, key and value of the first head, then of the second, ..."""
+    """Return what splits a tensor that holds query, key and value of the first head, then of the second, ..."""
     return lambda tensor, i: tensor.unflatten(0, (heads, 3, -1))[:, i].flatten(0, 1)

@@ -20,12 +20,11 @@ from transformers import CONFIG_MAPPING, MODEL_FOR_CAUSAL_LM_MAPPING, AutoConfig
 from transformers.modeling_outputs import CausalLMOutput
 
 from ..common.quiet import without_bars, without_hints
+from ..model.encoding_registry import by_rope_type
 from ..run.components import component_name, table_rows
 from ..run.folder import MODEL_CONFIG
 
 LIMITS = ("max_position_embeddings", "n_positions", "max_seq_len", "max_sequence_length", "seq_length", "n_ctx")
-ROPES = {"linear": "rope_linear", "dynamic": "rope_dynamic_ntk", "yarn": "rope_yarn"}
-ROPES |= {"longrope": "rope_longrope", "llama3": "rope_llama3"}
 
 
 @dataclass
@@ -64,7 +63,7 @@ class AnyModel:
         if self.config.model_type in ("bloom", "mpt") or getattr(self.config, "alibi", False):
             return "alibi"
         if rope := getattr(self.config, "rope_parameters", None):
-            return ROPES.get(rope.get("rope_type"), "rope")
+            return by_rope_type().get(rope.get("rope_type"), "rope")
         words = self.model.get_input_embeddings()
         tables = [module for module in self.model.modules() if isinstance(module, nn.Embedding) and module is not words]
         return "learned" if tables else "unknown"

@@ -13,7 +13,7 @@ LENGTH, SHIFT = 12, 1000
 
 
 def capabilities(names=None) -> list[dict]:
-    """One row per encoding: where it acts, kind of bias, causal, shift-invariant, kernels, cache, mixers, extra parameters
+    """Return one row per encoding: where it acts, kind of bias, causal, shift-invariant, kernels, cache, mixers, extra parameters
     (of a probe with 4 heads of 8, 32 rows and 2 layers), how memory beyond the plain model's grows with L, and the paper.
     """
     return [_row(name) for name in (names or ENCODINGS)]
@@ -56,7 +56,7 @@ def _row(name: str) -> dict:
         "shift-invariant": bool((shifted - logits).abs().max() < 1e-4),
         "kernels": ", ".join(implementations(kind)),
         "cache": "embeddings" if cls.depends_on_length else "keys, values",
-        "mixers": ", ".join(mixer for mixer, one in MIXERS.items() if one.accepts(cls) is None),
+        "mixers": ", ".join(mixer for mixer, of_name in MIXERS.items() if of_name.accepts(cls) is None),
         "parameters": own,
         "memory": {"pairwise": "L × chunk"}.get(kind, "L"),
         "paper": cls.paper or "-",

@@ -98,7 +98,7 @@ class PosGenConfig(PreTrainedConfig):
 
     @property
     def layer_types(self) -> list[str]:
-        """The library's name of each layer's kind of cache, derived from `mixer`."""
+        """Return the library's name of each layer's kind of cache, derived from `mixer`."""
         return [
             "full_attention" if spec_name(spec) == "softmax" else "linear_attention" for spec in self.per_layer("mixer")
         ]
@@ -108,12 +108,13 @@ class PosGenConfig(PreTrainedConfig):
         raise AttributeError("layer_types is derived from mixer: set mixer instead")
 
     def per_layer(self, field: str) -> list:
-        """The spec of a component for each layer."""
+        """Return the spec of a component for each layer."""
         spec = getattr(self, field)
         return list(spec) if isinstance(spec, list) else [spec] * self.num_hidden_layers
 
     def _refuse_what_cannot_be(self):
-        """Sizes divide, choices exist, specs are well formed. (No validator of `strict`: those raise another type.)"""
+        """Raise `ValueError` unless sizes divide, choices exist and specs are well formed. (A validator of `strict` raises
+        another type.)"""
         sizes = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "head_dim")
         for name in (*sizes, "num_key_value_heads", "intermediate_size", "max_position_embeddings"):
             if getattr(self, name) < 1:
@@ -144,12 +145,12 @@ class PosGenConfig(PreTrainedConfig):
                 raise ValueError(f"{field} is one for the whole model, not a list")
             if len(spec) != self.num_hidden_layers:
                 raise ValueError(f"{field} lists {len(spec)} layers; num_hidden_layers is {self.num_hidden_layers}")
-        for one in spec if isinstance(spec, list) else [spec]:
-            spec_name(one, field)
+        for of_layer in spec if isinstance(spec, list) else [spec]:
+            spec_name(of_layer, field)
 
 
 def spec_name(spec, field: str = "a component") -> str:
-    """The name in a spec; `ValueError` where there is none."""
+    """Return the name in a spec; raise `ValueError` where there is none."""
     name = spec.get("name") if isinstance(spec, dict) else spec
     if not isinstance(name, str):
         raise ValueError(f"{field} is {spec!r}; it must be a name or a dict with a 'name'")

@@ -54,13 +54,19 @@ def register(name: str, cls: type[PositionEncoding]) -> None:
     ENCODINGS[name] = cls
 
 
+def by_rope_type() -> dict[str, str]:
+    """Return {transformers' name of a kind of RoPE: our name of the encoding}."""
+    own = {vars(cls).get("rope_type"): name for name, cls in ENCODINGS.items()}
+    return {rope_type: name for rope_type, name in own.items() if rope_type is not None}
+
+
 def resolve_encoding(spec) -> dict | list:
-    """Complete specs; a per-layer list may not hold an encoding that acts on the embeddings."""
+    """Return the completed spec or specs; a list, one per layer, may not hold an encoding that acts on the embeddings."""
     complete = resolve_field(spec, ENCODINGS, KIND)
     if isinstance(complete, list):
-        for one in complete:
-            if "embedding" in ENCODINGS[one["name"]].sites():
-                raise ValueError(f"{one['name']!r} acts on the embeddings, once: it can't stand in a list per layer")
+        for of_layer in complete:
+            if "embedding" in ENCODINGS[of_layer["name"]].sites():
+                raise ValueError(f"{of_layer['name']!r} acts on the embeddings, once: it can't be listed per layer")
     return complete
 
 

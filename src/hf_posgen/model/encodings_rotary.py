@@ -21,6 +21,7 @@ class RoPE(PositionEncoding):
     """
 
     paper = "2104.09864"
+    rope_type = "default"  # transformers' name, in the class's own body: a subclass is another encoding
     amplitude = 1.0  # multiplies the rotated queries and keys, each
 
     def __init__(
@@ -70,6 +71,7 @@ class LinearRoPE(RoPE):
     """Position interpolation (Chen et al. 2023, equation 4): every frequency divided by `factor`."""
 
     paper = "2306.15595"
+    rope_type = "linear"
 
     def __init__(self, config, *, base: float = 10000.0, share: float = 1.0, factor: float = 4.0):
         super().__init__(config, base=base, share=share)
@@ -98,6 +100,7 @@ class YaRNRoPE(RoPE):
     """
 
     paper = "2309.00071"
+    rope_type = "yarn"
 
     def __init__(
         self,
@@ -134,6 +137,7 @@ class Llama3RoPE(RoPE):
     """
 
     paper = "2407.21783"
+    rope_type = "llama3"
 
     def __init__(
         self,
@@ -162,6 +166,7 @@ class LongRoPE(RoPE):
     """
 
     paper = "2402.13753"
+    rope_type = "longrope"
     depends_on_length = True
 
     def __init__(
@@ -178,9 +183,9 @@ class LongRoPE(RoPE):
         super().__init__(config, base=base, share=share)
         pairs, original = self.rotated // 2, config.max_position_embeddings
         self.short, self.long = short_factor or [1.0] * pairs, long_factor or [factor] * pairs
-        for name, given in (("short_factor", self.short), ("long_factor", self.long)):
-            if len(given) != pairs:
-                raise ValueError(f"{name} lists {len(given)} numbers; {pairs} frequencies rotate")
+        for name, factors in (("short_factor", self.short), ("long_factor", self.long)):
+            if len(factors) != pairs:
+                raise ValueError(f"{name} lists {len(factors)} numbers; {pairs} frequencies rotate")
         formula = math.sqrt(1 + math.log(factor) / math.log(original)) if factor > 1 and original > 1 else 1.0
         self.amplitude = formula if attention_factor is None else attention_factor
 
@@ -198,6 +203,7 @@ class DynamicNTKRoPE(LinearRoPE):
     """
 
     paper = "2309.00071"
+    rope_type = "dynamic"
     depends_on_length = True
 
     def angles(self, tokens: Tokens) -> torch.Tensor:
