@@ -17,7 +17,7 @@ def from_transformers(model) -> PosGenForCausalLM:
 
 
 def to_llama(model: PosGenForCausalLM) -> LlamaForCausalLM:
-    """Return Llama with the weights and the numbers of a model of the RoPE family; the names of all tensors are the same."""
+    """Return Llama with the weights and the numbers of a model of the RoPE family; all tensors keep their names."""
     return _with_weights(LlamaForCausalLM, llama_config(model.config), model.state_dict(), model)
 
 

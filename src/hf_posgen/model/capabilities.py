@@ -13,8 +13,11 @@ LENGTH, SHIFT = 12, 1000
 
 
 def capabilities(names=None) -> list[dict]:
-    """Return one row per encoding: where it acts, kind of bias, causal, shift-invariant, kernels, cache, mixers, extra parameters
-    (of a probe with 4 heads of 8, 32 rows and 2 layers), how memory beyond the plain model's grows with L, and the paper.
+    """Return one row per encoding.
+
+    Each says where it acts, its kind of bias, whether it is causal and shift-invariant, its kernels, cache and mixers, its
+    extra parameters (of a probe with 4 heads of 8, 32 rows and 2 layers), how memory beyond the plain model's grows with
+    L, and the paper.
     """
     return [_row(name) for name in (names or ENCODINGS)]
 
