@@ -9,7 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from hf_posgen.card.model_card import render
-from hf_posgen.hub.publish import PushError
+from hf_posgen.hub.errors import PushError
 from hf_posgen.hub.release import model_name, release
 
 METRICS = Path(str(files("hf_posgen") / "metrics"))

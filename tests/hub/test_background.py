@@ -6,14 +6,15 @@ from functools import partial
 import pytest
 
 from hf_posgen.hub import files as hub_files
-from hf_posgen.hub.files import MODEL, RECORD, freeze
-from hf_posgen.hub.publish import BackgroundPush, PushError
+from hf_posgen.hub.background import BackgroundPush
+from hf_posgen.hub.errors import PushError
+from hf_posgen.hub.files import freeze, run_files
 from tests.helpers.hub_helpers import REPO, python, titles
 from tests.helpers.standin_hub import READ, WRITE
 
 
 def test_a_frozen_copy_holds_still_and_a_restless_folder_is_refused(run, tmp_path, monkeypatch):
-    frozen, old = freeze(run, tmp_path / "frozen", MODEL + RECORD), (run / "run.yaml").read_bytes()
+    frozen, old = freeze(run, tmp_path / "frozen", run_files), (run / "run.yaml").read_bytes()
     with (run / "run.yaml").open("r+b") as file:  # in place, as a careless writer would
         file.write(b"####")
     assert (frozen / "run.yaml").read_bytes() == old
@@ -26,7 +27,7 @@ def test_a_frozen_copy_holds_still_and_a_restless_folder_is_refused(run, tmp_pat
 
     monkeypatch.setattr(hub_files.shutil, "copy2", restless)
     with pytest.raises(PushError, match="is being written to"):
-        freeze(run, tmp_path / "again", MODEL + RECORD)
+        freeze(run, tmp_path / "again", run_files)
 
 
 def test_the_background_sends_what_was_there_when_it_was_asked(run, hub):
@@ -100,7 +101,7 @@ def test_training_publishes_every_state_and_the_run(hub, tmp_path):
 
 def test_the_process_ends_after_the_uploads_and_transformers_own_road_works(run, hub, tmp_path):
     code = f"""
-    from hf_posgen.hub.publish import BackgroundPush
+    from hf_posgen.hub.background import BackgroundPush
     from transformers import AutoModelForCausalLM
     AutoModelForCausalLM.from_pretrained({str(run)!r}).push_to_hub("tester/direct")
     background = BackgroundPush({REPO!r})

@@ -5,7 +5,7 @@ import re
 import pytest
 from huggingface_hub.errors import HfHubHTTPError
 
-from hf_posgen.hub.publish import PushError
+from hf_posgen.hub.errors import PushError
 from tests.helpers.hub_helpers import REPO, send, titles
 from tests.helpers.standin_hub import OTHER, WRITE
 

@@ -6,7 +6,8 @@ import shutil
 import pytest
 import yaml
 
-from hf_posgen.hub.publish import PushError, push_dataset
+from hf_posgen.hub.errors import PushError
+from hf_posgen.hub.publish import push_dataset
 from tests.helpers.hub_helpers import SMALL, TASK, send_task, stranger
 from tests.helpers.standin_hub import WRITE
 
@@ -63,10 +64,8 @@ def test_a_further_configuration_joins_those_that_are_there(tasks, hub, tmp_path
     commits = len(repo.history())
     for name in ("last_k1", "last_k3 last_k7"):
         assert send_task(tasks[name], hub)[1] == both and len(repo.history()) == commits, "nothing had changed"
-    alone = send_task(tasks["last_k7"], hub)[1]
-    assert send_task(tasks["last_k7"], hub)[1] == alone and len(repo.history()) == commits + 1
-    assert re.findall(r"^## .*", alone["README.md"], re.M) == re.findall(r"^## .*", card, re.M)
-    assert send_task(tasks["last_k3 last_k7"], hub)[1] == both, "each configuration as it was pushed last"
+    assert send_task(tasks["last_k7"], hub)[1] == both, "the card is one text, however its configurations were exported"
+    assert len(repo.history()) == commits
     code = f"""
     from datasets import get_dataset_config_names, load_dataset
     print(get_dataset_config_names({TASK!r}), len(load_dataset({TASK!r}, "last_k1", split="test")))

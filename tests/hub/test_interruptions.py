@@ -2,7 +2,7 @@
 
 import pytest
 
-from hf_posgen.hub.publish import PushError
+from hf_posgen.hub.errors import PushError
 from tests.helpers.hub_helpers import REPO, published, send, titles
 from tests.helpers.standin_hub import StandInHub
 

@@ -4,7 +4,8 @@ import traceback
 
 import pytest
 
-from hf_posgen.hub.publish import PushError, push, push_dataset
+from hf_posgen.hub.errors import PushError
+from hf_posgen.hub.publish import push, push_dataset
 from tests.helpers.hub_helpers import REPO, send, titles
 from tests.helpers.standin_hub import READ, WRITE
 

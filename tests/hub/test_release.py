@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from hf_posgen.hub import files as hub_files
-from hf_posgen.hub.publish import PushError
+from hf_posgen.hub.errors import PushError
 from hf_posgen.tasks import resolve_task
 from tests.helpers.hub_helpers import stranger, titles
 from tests.helpers.standin_hub import WRITE

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from hf_posgen.hub.publish import PushError
+from hf_posgen.hub.errors import PushError
 from tests.helpers.hub_helpers import REPO, send, titles
 
 

@@ -36,7 +36,7 @@ def train(arguments: list[str]) -> None:
     run = build_run(tree)
     uploads = None
     if given["push"]:
-        from ..hub.publish import BackgroundPush
+        from ..hub.background import BackgroundPush
 
         uploads = partial(BackgroundPush, given["push"], private=given["private"])
     folder = run_training(run, given["out"], evaluate=not given["no_evaluate"], uploads=uploads)

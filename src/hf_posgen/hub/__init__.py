@@ -8,7 +8,7 @@ __getattr__, __all__ = lazy_face(
         "push": "publish",
         "push_dataset": "publish",
         "push_metric": "publish",
-        "BackgroundPush": "publish",
+        "BackgroundPush": "background",
         "PushError": "errors",
     },
 )

@@ -8,35 +8,28 @@ from huggingface_hub import HfApi
 
 from ..card.metadata import benchmark, named, repository
 from ..card.model_card import render
-from ..common.files import read_rows
-from ..run.build import read_yaml
 from ..run.folder import state_name
 from ..tasks import CONFIGS
 from .errors import PushError
-from .files import MODEL, RECORD, check_run, dataset_configs, kept_steps, metric_files, stamps
+from .files import metric_files, open_finished_run, read_export, run_files, stamps, whole_steps
 from .publish import push, push_dataset, push_metric
 from .repo import PULL, check_name, check_revision, connect
 
 
 def model_name(run_folder: str | Path) -> str:
-    """The name of a run's repository: posgen-<task>-<arm>-seed<n>, after the task its configuration where that has a name
-    and isn't the task's default."""
-    run = read_yaml(check_run(run_folder) / "run.yaml")
+    """Return the name of a run's repository: posgen-<task>-<arm>-seed<n>, after the task its configuration where that has a
+    name and isn't the task's default."""
+    run = open_finished_run(run_folder).config_tree()
     task = run["task"]
     default = next(iter(CONFIGS.get(task["name"], ["default"])))
     config = benchmark(task)[1] if named(task) else default
     parts = ["posgen", task["name"], *([] if config == default else [config]), run["arm"], f"seed{run['seed']}"]
-    name = "-".join(parts)
-    return re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-.")[:96]
+    return re.sub(r"[^A-Za-z0-9.]+", "-", "-".join(parts)).strip("-.")[:96]
 
 
 def dataset_name(folder: str | Path) -> str:
-    """The name of a task's repository: posgen-<task>, from the card's title ("# posgen: <task>")."""
-    dataset_configs(Path(folder))
-    title = re.search(r"^# posgen: (\w+)", (Path(folder) / "README.md").read_text(), re.M)
-    if title is None:
-        raise ValueError(f"the README.md of {folder} does not say which task it is")
-    return repository(title[1])
+    """Return the name of a task's repository: posgen-<task>."""
+    return repository(next(iter(read_export(Path(folder)).values())).name)
 
 
 def plan(
@@ -46,21 +39,21 @@ def plan(
     revision: str | None = None,
     create_pr: bool = False,
 ) -> list[str]:
-    """What `push` would do, a line each, without a network. Raises as `push` does for what can't be."""
+    """Return what `push` would do, a line each, without a network. Raises as `push` does for what can't be."""
     check_name(repo_id)
     revision = check_revision(revision, create_pr)
-    folder, pull = check_run(run_folder), PULL.fullmatch(revision or "")
-    steps = [] if revision or create_pr else kept_steps(folder)
-    files, rows = stamps(folder, MODEL + RECORD), read_rows(folder / "results.jsonl")
-    texts = render(folder, repo_id, steps=steps)
+    run, pull = open_finished_run(run_folder), PULL.fullmatch(revision or "")
+    steps = [] if revision or create_pr else whole_steps(run)
+    files, rows = stamps(run.path, run_files), run.rows()
+    texts = render(run.path, repo_id, steps=steps)
     size = sum(size for _, size, _ in files.values()) + sum(len(text.encode()) for text in texts.values())
     if create_pr:
-        target = f"our open pull request 'Add {folder.name}', opened if there is none"
+        target = f"our open pull request 'Add {run.name}', opened if there is none"
     elif pull:
         target = f"pull request {pull[1]}, which must be open"
     else:
         target = f"branch {revision}, made from main if there is none" if revision else "main"
-    made = "it must be there" if create_pr or pull else f"make it {_seen(private)} if there is none"
+    made = "it must be there" if create_pr or pull else f"make it {_visibility(private)} if there is none"
     count = len(files.keys() | texts.keys())
     lines = [
         f"model {repo_id}: {made}",
@@ -70,26 +63,27 @@ def plan(
 
 
 def plan_dataset(folder: str | Path, repo_id: str, private: bool = False) -> list[str]:
-    """What `push_dataset` would do, a line each, without a network."""
+    """Return what `push_dataset` would do, a line each, without a network."""
     check_name(repo_id)
-    configs, shards = dataset_configs(Path(folder)), list(Path(folder).glob("*/*.parquet"))
-    size = sum(path.stat().st_size for path in shards)
+    manifests = read_export(Path(folder))
+    shards = [file for manifest in manifests.values() for file in manifest.files]
+    count, size = len(shards) + len(manifests) + 2, sum(file["bytes"] for file in shards)
     return [
-        f"data set {repo_id}: make it {_seen(private)} if there is none",
-        f"  main: one commit, {len(shards) + 2} files, {size / 1e6:.1f} MB, configurations {', '.join(configs)}",
+        f"data set {repo_id}: make it {_visibility(private)} if there is none",
+        f"  main: one commit, {count} files, {size / 1e6:.1f} MB, configurations {', '.join(manifests)}",
         "  what else is there, other configurations too, is kept",
     ]
 
 
 def plan_metric(folder: str | Path, repo_id: str, private: bool = False) -> list[str]:
-    """What `push_metric` would do, a line each, without a network."""
+    """Return what `push_metric` would do, a line each, without a network."""
     return [
-        f"space {repo_id}: make it {_seen(private)} if there is none",
+        f"space {repo_id}: make it {_visibility(private)} if there is none",
         f"  main: one commit, {len(metric_files(Path(folder)))} files, the metric {Path(folder).name}",
     ]
 
 
-def _seen(private: bool) -> str:
+def _visibility(private: bool) -> str:
     return "private" if private else "public"
 
 
@@ -105,9 +99,9 @@ def release(
     token: str | None = None,
     endpoint: str | None = None,
 ) -> list[str]:
-    """Publish run folders, tasks and metrics under `org`, and list them in a collection of that title; returns lines.
+    """Publish run folders, tasks and metrics under `org`, listed in a collection of that title; return a line for each.
 
-    dry_run: only say what would be done, without a network or a token. Data sets come first: the cards name them.
+    dry_run: only describe what would be done, without a network or a token. Data sets come first: the cards name them.
     Raises as `push` does, and `ValueError` where two folders would get one name."""
     items = [("dataset", dataset_name(folder), folder) for folder in datasets]
     items += [("model", model_name(folder), folder) for folder in runs]
@@ -131,14 +125,14 @@ def release(
 def collect(
     org: str, title: str, items: list[tuple[str, str]], private: bool, token: str | None, endpoint: str | None
 ) -> str:
-    """Make a collection, or go on with the one of this title, and add what it lacks of the (kind, id); its address.
+    """Make a collection, or go on with the one of this title, and add what it lacks of the (kind, id); return its address.
 
     Raises as `push` does."""
     repo = connect(items[0][1], items[0][0], token, endpoint)
     api: HfApi = repo.api
-    found = repo.call(api.create_collection, title, namespace=org, private=private, exists_ok=True)
-    if private and not found.private:
-        raise PushError(f"the collection {found.slug} exists and is public, but a private one was asked for")
+    made = repo.call(api.create_collection, title, namespace=org, private=private, exists_ok=True)
+    if private and not made.private:
+        raise PushError(f"the collection {made.slug} exists and is public, but a private one was asked for")
     for kind, name in items:
-        repo.call(api.add_collection_item, found.slug, name, kind, exists_ok=True)
-    return f"{api.endpoint}/collections/{found.slug}"
+        repo.call(api.add_collection_item, made.slug, name, kind, exists_ok=True)
+    return f"{api.endpoint}/collections/{made.slug}"

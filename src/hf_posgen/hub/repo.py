@@ -7,7 +7,6 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -29,8 +28,6 @@ NO_BRANCH = re.compile(
     r"[\s~^:?*\[\\\x00-\x1f\x7f]|\.\.|@\{|//|/\.|^[-/.]|[/.]$|\.lock(/|$)|^(@|HEAD|refs(/.*)?|[0-9a-f]{40})$"
 )
 
-Merge = Callable[[str | None, str], str | None]  # (new text, text there) → text; None: there is none, or it goes
-
 
 @dataclass(frozen=True)
 class Repo:
@@ -47,9 +44,9 @@ class Repo:
         return f"{self.api.endpoint}/{'' if self.kind == 'model' else self.kind + 's/'}{self.id}"
 
     def call(self, action: Callable, *args, **kwargs):
-        """`action(*args, **kwargs)`, again with growing waits while the trouble may pass. Raises `PushError`.
+        """Return `action(*args, **kwargs)`, tried again with growing waits while the trouble may pass. Raises `PushError`.
 
-        The error is raised outside the handler: nothing of the client's exception (it holds the request and its headers)
+        It is raised outside the handler: nothing of the client's exception (it holds the request and its headers)
         hangs on to ours."""
         trouble = None
         for attempt in range(ATTEMPTS):
@@ -69,24 +66,26 @@ class Repo:
 
 
 def connect(repo_id: str, kind: str, token: str | None, endpoint: str | None) -> Repo:
-    """Check the name and the token; a name without owner gets the token's. Raises `ValueError` for a bad name,
-    `PushError` for a token that is missing, not accepted or read-only, and where there is no network."""
+    """Return the repository after checking its name and the token; a name without owner gets the token's.
+
+    Raises `ValueError` for a bad name, `PushError` for a token that is missing, not accepted or read-only, and for no
+    network."""
     check_name(repo_id)
     endpoint = (endpoint or constants.ENDPOINT).rstrip("/")
     token = token or get_token()
     if not token:
         raise PushError("no access token: log in with `hf auth login` or set HF_TOKEN to a token with write access")
     api = HfApi(endpoint=endpoint, token=token, library_name="hf_posgen")
-    found = (repo := Repo(api, repo_id, kind, "", token)).call(api.whoami)
-    role = (found.get("auth") or {}).get("accessToken", {}).get("role")
+    user = Repo(api, repo_id, kind, "", token).call(api.whoami)
+    role = (user.get("auth") or {}).get("accessToken", {}).get("role")
     if role == "read":
-        raise PushError(f"the access token of {found['name']} is read-only: publishing needs one with write access")
-    full = repo_id if "/" in repo_id else f"{found['name']}/{repo_id}"
-    return Repo(api, full, kind, found["name"], repo.token)
+        raise PushError(f"the access token of {user['name']} is read-only: publishing needs one with write access")
+    full = repo_id if "/" in repo_id else f"{user['name']}/{repo_id}"
+    return Repo(api, full, kind, user["name"], token)
 
 
 def check_name(repo_id: str) -> None:
-    """`ValueError` for what can't be the name of a repository."""
+    """Raise `ValueError` for what can't be the name of a repository."""
     try:
         validate_repo_id(repo_id)
     except HFValidationError:
@@ -96,8 +95,9 @@ def check_name(repo_id: str) -> None:
 
 
 def check_revision(revision: str | None, create_pr: bool = False) -> str | None:
-    """The revision, or None for main. `ValueError` for what can be neither a branch nor a pull request, and for two targets
-    at once."""
+    """Return the revision, or None for main.
+
+    Raises `ValueError` for what can be neither a branch nor a pull request, and for two targets at once."""
     if revision is None:
         return None
     if create_pr:
@@ -119,14 +119,14 @@ def ensure_repo(repo: Repo, private: bool, create: bool = True) -> None:
         except RepositoryNotFoundError:
             return None
 
-    found = repo.call(look)
-    if found is None and not create:
+    info = repo.call(look)
+    if info is None and not create:
         raise PushError(f"there is no repository {repo.id} to open a pull request on")
-    if found is None:  # without a wish, an organisation's own default decides who may see it
+    if info is None:  # without a wish, an organisation's own default decides who may see it
         sdk = {"space_sdk": "static"} if repo.kind == "space" else {}
         repo.call(repo.api.create_repo, repo.id, repo_type=repo.kind, private=private or None, exist_ok=True, **sdk)
-        found = repo.call(look) if private else None  # somebody may have been faster
-    if private and not found.private:
+        info = repo.call(look) if private else None  # somebody may have been faster
+    if private and not info.private:
         raise PushError(
             f"{repo.id} exists and is public, but a private push was asked for: "
             "choose another name, or make it private in its settings first"
@@ -146,14 +146,14 @@ def ensure_branch(repo: Repo, name: str, empty: bool = False) -> None:
 
 
 def ensure_pull_request(repo: Repo, title: str) -> int:
-    """The number of our unmerged pull request with this title; a new one where there is none, so that a repeated push
-    goes on with the same."""
+    """Return the number of our unmerged pull request with this title, opened where there is none: a repeated push goes on
+    with the same."""
 
     def find_or_open() -> int:
         pulls = repo.api.get_repo_discussions(repo.id, repo_type=repo.kind, discussion_type="pull_request")
         for pull in pulls:
-            mine = pull.is_pull_request and pull.title == title and pull.author == repo.user
-            if mine and pull.status in ("draft", "open"):
+            ours = pull.is_pull_request and pull.title == title and pull.author == repo.user
+            if ours and pull.status in ("draft", "open"):
                 return pull.num
         return repo.api.create_pull_request(repo.id, title, repo_type=repo.kind).num
 
@@ -161,7 +161,7 @@ def ensure_pull_request(repo: Repo, title: str) -> int:
 
 
 def check_pull_request(repo: Repo, number: int) -> None:
-    """Raises `PushError` unless the repository has a pull request of this number that takes commits."""
+    """Raise `PushError` unless the repository has a pull request of this number that takes commits."""
 
     def look():
         try:
@@ -171,11 +171,11 @@ def check_pull_request(repo: Repo, number: int) -> None:
                 return None
             raise
 
-    found = repo.call(look)
-    if found is None or not found.is_pull_request:
+    pull = repo.call(look)
+    if pull is None or not pull.is_pull_request:
         raise PushError(f"{repo.id} has no pull request {number}: create_pr opens one")
-    if found.status not in ("draft", "open"):
-        raise PushError(f"pull request {number} of {repo.id} is {found.status}: create_pr opens another")
+    if pull.status not in ("draft", "open"):
+        raise PushError(f"pull request {number} of {repo.id} is {pull.status}: create_pr opens another")
 
 
 def open_pull_request(repo: Repo, number: int) -> None:
@@ -185,59 +185,65 @@ def open_pull_request(repo: Repo, number: int) -> None:
         repo.call(repo.api.change_discussion_status, repo.id, number, "open", repo_type=repo.kind)
 
 
-def sync(
-    repo: Repo,
-    revision: str,
-    files: Files,
-    message: str,
-    merge: dict[str, Merge] | None = None,
-    stale: Callable[[str], bool] = lambda path: False,
-) -> None:
+@dataclass(frozen=True)
+class Remote:
+    """A revision of a repository as one commit of it is. files: {path: what the Hub keeps of it}."""
+
+    repo: Repo
+    head: str
+    files: dict[str, RepoFile]
+    cache: str
+
+    def read(self, path: str) -> bytes | None:
+        """Return the content of a file; None where there is no such file."""
+        if path not in self.files:
+            return None
+        where = {"repo_type": self.repo.kind, "revision": self.head, "cache_dir": self.cache}
+        return Path(self.repo.api.hf_hub_download(self.repo.id, path, **where)).read_bytes()
+
+
+Merge = Callable[[Remote], dict[str, bytes | None]]  # what becomes of files that `sync` isn't given; None: it goes
+
+
+def sync(repo: Repo, revision: str, files: Files, message: str, merge: Merge = lambda there: {}) -> None:
     """Bring a revision to hold `files` in one commit on top of its head; none where it holds them already.
 
-    merge: {pattern of paths: how}, for files that others write to as well.
-    stale: which other paths of the revision to delete.
+    merge: for what others may have written to as well, and for what is to go.
     When the head has moved, or the answer got lost, everything is read and compared again: nothing is committed twice.
     Raises `PushError`, also where a file holds what looks like an access token.
     """
     refuse_secrets(files, repo.token)
 
     def attempt() -> None:
-        head = repo.api.repo_info(repo.id, repo_type=repo.kind, revision=revision).sha
-        tree = repo.api.list_repo_tree(repo.id, repo_type=repo.kind, revision=head, recursive=True)
-        there = {entry.path: entry for entry in tree if isinstance(entry, RepoFile)}
-        merged = _merged(repo, head, files, there, merge or {})
-        wanted = {path: content for path, content in (files | merged).items() if content is not None}
+        with TemporaryDirectory() as cache:
+            there = _look(repo, revision, cache)
+            try:
+                merged = merge(there)
+            except ValueError as error:
+                raise PushError(f"{repo.id}: {error}") from None
+        refuse_secrets({path: content for path, content in merged.items() if content is not None}, repo.token)
+        wanted = {path: content for path, content in merged.items() if content is not None} | files
         operations = [
             CommitOperationAdd(path, content if isinstance(content, bytes) else str(content))
             for path, content in wanted.items()
-            if path not in there or not same(there[path], content)
+            if path not in there.files or not same(there.files[path], content)
         ]
-        gone = [path for path in there if path not in wanted and (path in merged or stale(path))]
-        operations += [CommitOperationDelete(path) for path in gone]
+        operations += [CommitOperationDelete(path) for path in merged if path not in wanted and path in there.files]
         if operations:
-            where = {"repo_type": repo.kind, "revision": revision, "parent_commit": head}
+            where = {"repo_type": repo.kind, "revision": revision, "parent_commit": there.head}
             repo.api.create_commit(repo.id, operations, commit_message=message, **where)
 
     repo.call(attempt)
 
 
-def _merged(repo: Repo, head: str, files: Files, there: dict, merge: dict[str, Merge]) -> dict[str, bytes | None]:
-    """What becomes of the files there that a pattern names."""
-    out: dict[str, bytes | None] = {}
-    with TemporaryDirectory() as cache:
-        for path, how in [(path, how) for path in there for one, how in merge.items() if fnmatchcase(path, one)]:
-            found = repo.api.hf_hub_download(repo.id, path, repo_type=repo.kind, revision=head, cache_dir=cache)
-            try:
-                text = how(files[path].decode() if path in files else None, Path(found).read_text())
-            except ValueError as error:
-                raise PushError(f"{repo.id}: {error}") from None
-            out[path] = None if text is None else text.encode()
-    return out
+def _look(repo: Repo, revision: str, cache: str) -> Remote:
+    head = repo.api.repo_info(repo.id, repo_type=repo.kind, revision=revision).sha
+    tree = repo.api.list_repo_tree(repo.id, repo_type=repo.kind, revision=head, recursive=True)
+    return Remote(repo, head, {entry.path: entry for entry in tree if isinstance(entry, RepoFile)}, cache)
 
 
 def same(there: RepoFile, content: Path | bytes) -> bool:
-    """Whether a file of the tree has this content, by the digest that the Hub keeps of it."""
+    """Return whether a file of the tree has this content, by the digest that the Hub keeps of it."""
     size = len(content) if isinstance(content, bytes) else content.stat().st_size
     if size != there.size:
         return False

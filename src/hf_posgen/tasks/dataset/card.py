@@ -12,17 +12,21 @@ from ..core.task import Task
 from ..core.token_task import TokenTask
 from ..registry import TASKS, build_task, config_spec
 from .manifest import Manifest, describe
+from .seal import seal
 
 
-def dataset_card(name: str, manifests: dict[str, Manifest] | None = None, repo_id: str | None = None) -> str:
+def dataset_card(
+    name: str, manifests: dict[str, Manifest] | None = None, repo_id: str | None = None, notes: str = ""
+) -> str:
     """Return the README.md of a task's data set.
 
     manifests: {configuration: manifest}, the default first; None: all named configurations at the default sizes.
-    repo_id: where it will live, for the lines that load it."""
+    repo_id: where it will live, for the lines that load it. notes: what others wrote, which follows our text."""
     if manifests is None:
         manifests = {config: describe(build_task(config_spec(name, config))) for config in CONFIGS[name]}
     head = yaml.safe_dump(_metadata(name, manifests), sort_keys=False, allow_unicode=True)
-    return f"---\n{head}---\n\n{_body(name, manifests, repo_id or f'<owner>/{repository(name)}')}"
+    body = _body(name, manifests, repo_id or f"<owner>/{repository(name)}")
+    return f"---\n{head}---\n\n{seal(body, notes)}"
 
 
 def _metadata(name: str, manifests: dict[str, Manifest]) -> dict:
