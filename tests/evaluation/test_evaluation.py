@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from hf_posgen.common.files import read_rows
-from hf_posgen.evaluation.cells import fits
-from hf_posgen.evaluation.measuring import Measurement, validate
+from hf_posgen.evaluation.measuring import Measurement
 from hf_posgen.evaluation.runs import evaluate, save_evaluation
 from hf_posgen.evaluation.scoring import predict, predict_freely
+from hf_posgen.evaluation.validation import fits, validate
 from hf_posgen.run.build import build_model, build_run
 from hf_posgen.tasks import Cell, build_task, examples
 from hf_posgen.training.trainer import train
@@ -20,7 +20,7 @@ from tests.helpers.training_helpers import small_run
 FIELDS = """run arm encoding sampler mixer logit_scale task seed split length distance count exact_match exact_match_low
 exact_match_high token_accuracy token_accuracy_low token_accuracy_high nll chance ceiling baselines fit bos head_size
 parameters tokens_seen train_flops lr train_length train_distance step selected_on dtype revision out_of_range panel kind
-shortest_train_length"""
+shortest_train_length problem"""
 PASTE = [f"{part}_accuracy{end}" for part in ("first", "rest") for end in ("", "_low", "_high")]
 STREAM = {"name": "delay_copy", "window": 48, "test_distances": [9, 12], "test_windows": [64]}
 

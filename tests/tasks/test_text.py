@@ -336,7 +336,7 @@ def test_the_best_weights_are_those_of_the_lowest_perplexity(corpus, tmp_path):
     out = train(small_run(text(corpus), select="best", learning_rate=0.5, steps=40), tmp_path / "run", quiet=True)
     checks = [line["nll"] for line in read_rows(out / "train.jsonl") if line.get("split") == "validation"]
     run, task, model = load_run(out)
-    from hf_posgen.evaluation.measuring import validate
+    from hf_posgen.evaluation.validation import validate
 
     assert validate(model, task, run)["nll"] == pytest.approx(min(checks), abs=1e-6)
 

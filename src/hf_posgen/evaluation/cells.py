@@ -1,16 +1,16 @@
 """A model evaluated cell by cell, in rows. Where it comes from: a run folder (runs.py), or anywhere (targets.py)."""
 
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from torch import nn
 
 from ..tasks import SPLITS, Cell, Task
-from .measuring import Measurement, validation_summary
+from .measuring import Measurement
+from .validation import fits
 
 ALL_SPLITS = tuple(split for split in SPLITS if split != "train")
-FIT = 0.99  # of every trained cell; for streams
-FIT_STREAM = 0.95  # of the mean over trained distances
 NAMED = 4  # cells that an error lists
 
 
@@ -49,15 +49,6 @@ class EvaluationTarget:
     def tokens(self, cell: Cell) -> int:
         """Return how many tokens the model reads of a sequence of a cell."""
         return self.prefix + cell.length + self.task.slots()
-
-
-def fits(task: Task, validation_rows: list[dict]) -> bool:
-    """Return whether a model can do what training showed: streams by the mean over trained distances, other tasks at every
-    cell; on text it must do better than the frequencies of the tokens, or it learned nothing of context."""
-    summary = validation_summary(validation_rows)
-    if task.natural:
-        return summary["nll"] < task.unigram_nats("validation")
-    return summary["token_accuracy"] >= FIT_STREAM if task.paste else summary["worst_token_accuracy"] >= FIT
 
 
 def task_facts(task: Task) -> dict:
@@ -100,7 +91,17 @@ def evaluate_target(
     measurement = replace(target.measurement, count=count, free_running=free_running)
     rows = measurement.rows(cells, processes)
     facts = target.facts | {"fit": fits(task, rows[: len(fit_on)])}
+    if processes is None or processes.is_main_process:
+        _warn_of_problems(target.name, rows)
     return [facts | row for cell, row in zip(cells, rows, strict=True) if cell in wanted]
+
+
+def _warn_of_problems(name: str, rows: list[dict]) -> None:
+    """Warn, in one sentence, of the cells that hold no number."""
+    bad = [row for row in rows if row["problem"]]
+    if bad:
+        first = f"{bad[0]['split']} {Cell(bad[0]['length'], bad[0]['distance'])}: {bad[0]['problem']}"
+        warnings.warn(f"{name}: {len(bad)} of {len(rows)} cells couldn't be measured whole ({first})", stacklevel=3)
 
 
 def _wanted_cells(target: EvaluationTarget, splits, lengths) -> list[tuple[str, Cell]]:

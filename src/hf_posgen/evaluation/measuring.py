@@ -1,28 +1,26 @@
 """Measuring a model on cells of a task: answers counted, with intervals."""
 
 import contextlib
-import math
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-import pandas as pd
 from accelerate.utils import DistributedType, gather_object
 from accelerate.utils.memory import clear_device_cache, should_reduce_batch_size
 from torch import nn
 from tqdm.auto import tqdm
 
-from ..metrics.functional import bootstrap_ratio, bucket_means, share
-from ..run.schema import RunConfig, at_least
+from ..run.schema import at_least
 from ..tasks import Cell, Task, examples
-from .scoring import Scores, score_batch
+from .measures import describe_infinite, measures, strict
+from .scoring import NotANumber, Scores, score_batch
 
 LOGITS = 2**27  # at most so many at once, however large the vocabulary (longer rows stay whole)
-RATIOS = {  # what validation shows: (counted, of how many)
-    "exact_match": ("answers_correct", "answers"),
-    "token_accuracy": ("tokens_correct", "tokens_scored"),
-    "nll": ("nats", "tokens_scored"),
-}
+LONGEST_PROBLEM = 300  # characters of an error that a row holds
+
+
+class NoMemory(RuntimeError):
+    """Memory doesn't suffice for a single sequence."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +49,7 @@ class Measurement:
 
     def scores(self, split: str, cell: Cell) -> Scores:
         """Return the scores of examples 0..count-1 of a cell, fewer where there are no more. Batches are halved while
-        memory doesn't suffice. Raises `RuntimeError` where it doesn't for one sequence."""
+        memory doesn't suffice. Raises `NoMemory` where it doesn't for one sequence."""
         length, count = cell.length + self.task.slots(), self.task.available(split, cell, self.count)
         size = min(self.batch_tokens, LOGITS // self.task.vocab_size) // length
         size, start, parts = max(1, min(count, size)), 0, []
@@ -65,7 +63,7 @@ class Measurement:
                 size //= 2
                 clear_device_cache(garbage_collection=True)
             else:
-                raise RuntimeError(f"memory doesn't suffice for one sequence of {length:,} tokens ({cell})")
+                raise NoMemory(f"memory doesn't suffice for one sequence of {length:,} tokens ({cell})")
         return Scores.concatenate(parts)
 
     def _scores_if_it_fits(self, batch: dict[str, np.ndarray]) -> Scores | None:
@@ -78,37 +76,31 @@ class Measurement:
             return None
 
     def row(self, split: str, cell: Cell) -> dict:
-        """Return the row of one cell: accuracies with intervals, nats per token, and the task's own reference points."""
-        task, scores = self.task, self.scores(split, cell)
-        counts = scores.sequences
-        row = {"split": split, "length": cell.length, "distance": cell.distance, "count": len(counts["answers"])}
-        row |= share("exact_match", counts["answers_correct"], counts["answers"] * (not task.natural))
-        row |= share("token_accuracy", counts["tokens_correct"], counts["tokens_scored"])
-        if self.free_running:
-            row |= share("free_running_accuracy", counts["free_correct"], counts["tokens_scored"])
-        for part in ("first", "rest") if task.paste else ():
-            row |= share(f"{part}_accuracy", counts[f"{part}_correct"], counts[f"{part}_scored"])
-        row["nll"] = float(scores.nats.mean()) if len(scores.nats) else None
-        row |= _perplexity(task, scores) if task.natural else {}
-        return row | {"chance": task.chance(cell), "ceiling": task.ceiling(cell), "baselines": _baselines(task, cell)}
+        """Return the row of one cell: accuracies with intervals, nats per token, and the task's own reference points.
+
+        A cell that can't be measured has a row as well: its `problem` says why, and its measures are None."""
+        problem = None
+        try:
+            scores = self.scores(split, cell)
+        except Exception as error:  # whatever it is, an hour's other cells must not be lost with this one
+            scores, problem = Scores.of_nothing(self.task.paste), _sentence(error)
+        row = {"split": split, "length": cell.length, "distance": cell.distance}
+        row |= {"count": len(scores.sequences["answers"])} | measures(self.task, scores, self.free_running)
+        row |= {"chance": self.task.chance(cell), "ceiling": self.task.ceiling(cell)}
+        row["baselines"] = _baselines(self.task, cell)
+        return strict(row) | {"problem": problem or describe_infinite(row)}
 
     def rows(self, cells: list[tuple[str, Cell]], processes=None) -> list[dict]:
         """Return the row of every (split, cell), in order. processes (an Accelerator): each takes its share, and all get
-        all rows."""
-        own, quiet = _share_of(cells, processes), processes is not None and not processes.is_main_process
-        with _evaluating(self.model):  # a bar on a terminal, for the first process
+        all rows. Raises `RuntimeError` where no cell at all could be measured."""
+        own, quiet = share_of(cells, processes), processes is not None and not processes.is_main_process
+        with evaluating(self.model):  # a bar on a terminal, for the first process
             bar = tqdm(own, desc="cells", leave=False, disable=quiet or None)
             rows = [(i, self.row(*cells[i])) for i in bar]
-        return [row for _, row in sorted(_gathered(rows, processes), key=lambda pair: pair[0])]
-
-
-def _perplexity(task: Task, scores: Scores) -> dict:
-    """Return perplexity with a bootstrap interval over windows, and nats by how many tokens stand before."""
-    ends = bootstrap_ratio(scores.sequences["nats"], scores.sequences["tokens_scored"])
-    means = pd.DataFrame(bucket_means(scores.place, scores.nats, task.bucket))
-    perplexity = map(math.exp, (scores.nats.mean(), *ends))
-    named = dict(zip(("perplexity", "perplexity_low", "perplexity_high"), perplexity, strict=True))
-    return named | {"positions": means[means["count"] > 0].to_dict("records")}
+        rows = [row for _, row in sorted(gathered(rows, processes), key=lambda pair: pair[0])]
+        if rows and all(row["count"] == 0 for row in rows):
+            raise RuntimeError(f"no cell could be measured: {rows[0]['problem']}")
+        return rows
 
 
 @lru_cache(maxsize=4096)
@@ -116,43 +108,30 @@ def _baselines(task: Task, cell: Cell) -> dict:
     return task.baselines(cell)
 
 
-def validate(model: nn.Module, task: Task, run: RunConfig, processes=None) -> dict:
-    """Return the means over the trained cells, and the worst cell: what training looks at (no intervals, no baselines)."""
-    measurement = Measurement(model, task, run.seed, run.train.validation_count, run.evaluation.batch_tokens)
-    cells, rows = task.cells("validation"), []
-    with _evaluating(model):
-        for i in _share_of(cells, processes):
-            counts = measurement.scores("validation", cells[i]).sequences
-            row = {key: float(counts[a].sum() / max(1, counts[b].sum())) for key, (a, b) in RATIOS.items()}
-            rows.append(row | ({"exact_match": None, "perplexity": math.exp(row["nll"])} if task.natural else {}))
-    return validation_summary(_gathered(rows, processes))
-
-
-def validation_summary(rows: list[dict]) -> dict:
-    """Return the means over the cells, and the worst cell."""
-    keys = [key for key in (*RATIOS, "perplexity") if rows[0].get(key) is not None]
-    summary = {key: float(np.mean([row[key] for row in rows])) for key in keys}
-    return summary | {"worst_token_accuracy": min(row["token_accuracy"] for row in rows)}
-
-
-def _share_of(items, processes) -> range:
+def share_of(items, processes) -> range:
     """Return which items this process takes. Where weights are sharded, every process needs every other: all take all."""
     if processes is None or processes.distributed_type == DistributedType.FSDP:
         return range(len(items))
     return range(processes.process_index, len(items), processes.num_processes)
 
 
-def _gathered(items: list, processes) -> list:
+def gathered(items: list, processes) -> list:
     if processes is None or processes.num_processes == 1 or processes.distributed_type == DistributedType.FSDP:
         return items
     return gather_object(items)
 
 
 @contextlib.contextmanager
-def _evaluating(model: nn.Module):
+def evaluating(model: nn.Module):
     was_training = model.training
     model.eval()
     try:
         yield
     finally:
         model.train(was_training)
+
+
+def _sentence(error: Exception) -> str:
+    """Return an error in one line, with its type where the message is not one of ours."""
+    text = " ".join(str(error).split())[:LONGEST_PROBLEM]
+    return text if isinstance(error, NotANumber | NoMemory) else f"{type(error).__name__}: {text}"

@@ -10,6 +10,10 @@ from torch import nn
 from ..metrics.functional import IGNORE, score
 
 
+class NotANumber(ArithmeticError):
+    """A model's logits are no numbers, so that nothing it answers can be scored."""
+
+
 @dataclass(frozen=True)
 class Scores:
     """What a model did on some sequences of a cell.
@@ -32,6 +36,13 @@ class Scores:
             np.concatenate([part.place for part in parts]),
         )
 
+    @classmethod
+    def of_nothing(cls, paste: bool) -> "Scores":
+        """Return the scores of no sequences."""
+        none = np.zeros((0, 2), np.int64)
+        counts = score(none, none, paste) | {"nats": np.zeros(0), "free_correct": np.zeros(0, np.int64)}
+        return cls(counts, np.zeros(0), np.zeros(0, np.int64))
+
 
 @torch.no_grad()
 def predict(
@@ -40,14 +51,18 @@ def predict(
     """Return predictions (N, T), aligned with the labels (-100 where nothing is scored), and the nats of each scored token
     (n,).
 
-    Only the columns where some sequence is scored go through the head."""
+    Only the columns where some sequence is scored go through the head. Raises `NotANumber` where scored logits are none."""
     scored = labels[:, 1:] != IGNORE
     columns = scored.any(0).nonzero().squeeze(1)
     output = model(input_ids=input_ids, use_cache=False, logits_to_keep=columns, **inputs)
     logits = output.logits[scored[:, columns]].float()
     predictions = torch.full_like(labels, IGNORE)
     predictions[:, 1:][scored] = logits.argmax(-1)
-    return predictions, nn.functional.cross_entropy(logits, labels[:, 1:][scored], reduction="none")
+    nats = nn.functional.cross_entropy(logits, labels[:, 1:][scored], reduction="none")
+    if nats.isnan().any():  # one that is no number makes the whole softmax none, and argmax would take it for the best
+        count = int(nats.isnan().sum())
+        raise NotANumber(f"the logits are no numbers at {count:,} of {len(nats):,} scored tokens of a batch")
+    return predictions, nats
 
 
 @torch.no_grad()
@@ -80,8 +95,8 @@ def score_batch(model: nn.Module, batch: dict[str, np.ndarray], paste: bool, fre
     pasted tokens."""
     device, labels = next(model.parameters()).device, batch["labels"]
     inputs = {name: torch.from_numpy(array).to(device) for name, array in batch.items()}
-    predictions, losses = predict(model, **inputs)
-    nats = losses.double().cpu().numpy()
+    predictions, nats = predict(model, **inputs)
+    nats = nats.double().cpu().numpy()
     rows, columns = np.nonzero(labels[:, 1:] != IGNORE)
     sequences = score(predictions.cpu().numpy(), labels, paste) | {"nats": np.bincount(rows, nats, len(labels))}
     if free_running:

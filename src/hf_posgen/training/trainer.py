@@ -13,8 +13,8 @@ import torch
 from accelerate import Accelerator
 from accelerate.utils import DistributedType, set_seed
 
-from ..evaluation.measuring import validate
 from ..evaluation.runs import save_evaluation
+from ..evaluation.validation import NotANumber, validate
 from ..metrics.functional import IGNORE
 from ..model.modeling_posgen import PosGenForCausalLM
 from ..run.build import RunConfig, build_model, run_hash
@@ -189,7 +189,10 @@ class TrainingRun:
     def _validate(self) -> None:
         """Score the trained cells; remember the best, and decide on stopping early."""
         progress, train = self.progress, self.train
-        summary = validate(self.unwrapped, self.task, self.run, self.accelerator)
+        try:
+            summary = validate(self.unwrapped, self.task, self.run, self.accelerator)
+        except NotANumber as error:
+            raise Stopped(f"{error}, after step {progress.step}; {self.checkpoints.last_good()}") from None
         self.log.validation(summary)
         progress.validations_since_best += 1
         score = math.exp(-summary["nll"]) if self.task.natural else summary["token_accuracy"]
