@@ -206,7 +206,7 @@ def test_the_headline_numbers_stand_on_the_card_with_what_they_mean(folder):
     assert "| kept to length | 32 |" in text and "| longer: exact match | 0.80 |" in text and DEFINITIONS in text
     pastes = [paste_row("test", d) for d in range(15, 26)] + [paste_row("farther", d, first=0.1) for d in range(26, 41)]
     text = render(folder(pastes, COPY), REPO)["README.md"]
-    assert "| P: first pasted token | not valid: 14 distances were not asked |" in text
+    assert "| P: first pasted token | not valid: 14 distances were not evaluated |" in text
     pastes += [paste_row("nearer", d, first=0.0) for d in range(1, 15)]
     text = render(folder(pastes, COPY), REPO)["README.md"]
     for said in (

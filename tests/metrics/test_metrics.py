@@ -287,11 +287,11 @@ def test_a_distance_without_an_answer_leaves_no_valid_p():
     assert found["P"] == 0 and found["P_invalid"] == ""
     found = module.compute(**inputs, distance=[d for d, _ in ask], **trained, cells=[(64, 24)])
     assert found["empty_cells"] == ["L64 d24"] and found["farther"] is None
-    assert found["P_invalid"] == "4 distances were not asked" and found["sum_over_distances"] == 5
+    assert found["P_invalid"] == "4 distances were not evaluated" and found["sum_over_distances"] == 5
     found = module.compute(**inputs, distance=[d + 8 for d, _ in ask], **trained)
     assert found["P"] is None and "no distance up to the end of the trained range" in found["P_invalid"]
     found = module.compute(**inputs | {"length": [32] * 20}, distance=[d for d, _ in ask], **trained)
-    assert found["P"] is None and found["P_invalid"] == "no distance was asked at length 64"
+    assert found["P"] is None and found["P_invalid"] == "no distance was evaluated at length 64"
 
 
 def test_splits_of_the_grid():

@@ -314,11 +314,11 @@ def test_headline_and_far_tables():
     assert [line[:2] for line in lines][:2] == [["none", "first pasted token"], ["none", "rest of the paste"]]
     assert far_table(frame(study1(1))) is None
     gaps = frame([row for row in study2(1) if row["distance"] not in (20, 21)])
-    assert "not valid: 2 distances were not asked" in far_table(gaps)[1][0][4]
+    assert "not valid: 2 distances were not evaluated" in far_table(gaps)[1][0][4]
     head, lines = far_table(frame([row for row in study2(1) if row["split"] != "nearer"]))
-    assert "sum, d 4 to 32" in head and "not valid: 3 distances were not asked" in lines[0][4]
+    assert "sum, d 4 to 32" in head and "not valid: 3 distances were not evaluated" in lines[0][4]
     unanswered = [row | ({"first_accuracy": None} if row["distance"] == 32 else {}) for row in study2(1)]
-    assert "not valid: distance 32 was not asked" in far_table(frame(unanswered))[1][0][4]
+    assert "not valid: distance 32 was not evaluated" in far_table(frame(unanswered))[1][0][4]
 
 
 def test_an_ngram_baseline_is_no_null_for_the_token_that_it_cannot_begin():

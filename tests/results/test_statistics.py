@@ -7,7 +7,7 @@ import pytest
 
 from hf_posgen.metrics.functional import (
     far_numbers,
-    farthest_kept,
+    max_solved,
     overshoot_ratio,
     ratio_beyond,
     share_beyond,
@@ -109,11 +109,11 @@ def test_holm_by_hand():
     assert holm({"a": 0.9, "b": 0.8})["a"] == 1.0
 
 
-def test_farthest_kept_stops_at_the_first_failure():
-    assert farthest_kept([(16, 0.99), (32, 0.95), (48, 0.80), (64, 0.99)]) == 32
-    assert farthest_kept([(16, 0.5), (32, 1.0)]) is None
-    assert farthest_kept([(16, 0.99), (32, 0.95), (32, 0.5)]) == 16, "every cell of a length counts"
-    assert farthest_kept([]) is None
+def test_max_solved_stops_at_the_first_failure():
+    assert max_solved([(16, 0.99), (32, 0.95), (48, 0.80), (64, 0.99)]) == 32
+    assert max_solved([(16, 0.5), (32, 1.0)]) is None
+    assert max_solved([(16, 0.99), (32, 0.95), (32, 0.5)]) == 16, "every cell of a length counts"
+    assert max_solved([]) is None
 
 
 @pytest.mark.parametrize(("trained_max", "ratio"), [(5, 1.38), (50, 0.14)])
@@ -146,7 +146,7 @@ def test_far_numbers_say_why_p_means_nothing():
     assert good.ngram == pytest.approx(1.0) and good.overshoot == pytest.approx(0.55)
     assert "not reached its floor" in far_numbers(curve | {20: 0.3}, 10, floor, ceiling).invalid
     assert far_numbers({d: v for d, v in curve.items() if d != 14}, 10, floor, ceiling).invalid == (
-        "distance 14 was not asked"
+        "distance 14 was not evaluated"
     )
     assert "no distance beyond" in far_numbers(curve, 20, floor, ceiling).invalid
     assert "no distance up to the end" in far_numbers({d: curve[d] for d in range(11, 21)}, 10, floor, ceiling).invalid
@@ -164,7 +164,7 @@ def test_p_needs_every_distance_from_one_on():
         holes = [curve | {missing: None}] + [{d: v for d, v in curve.items() if d != missing}] * (missing < 20)
         for hole in holes:
             found = far_numbers(hole, 10, floor, ceiling)
-            assert found.invalid == f"distance {missing} was not asked"
+            assert found.invalid == f"distance {missing} was not evaluated"
             assert found.total == pytest.approx(sum(v for d, v in hole.items() if d and v is not None))
     assert far_numbers({d: v for d, v in curve.items() if d > 3}, 10, floor, ceiling).invalid.startswith("3 distances")
     assert far_numbers(curve | dict.fromkeys(range(21, 26)), 10, floor, ceiling).invalid.startswith("5 distances")

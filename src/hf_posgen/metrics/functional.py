@@ -8,7 +8,7 @@ from .posgen_accuracy.scoring import IGNORE, score, score_ragged
 from .posgen_extrapolation.headlines import (
     FarNumbers,
     far_numbers,
-    farthest_kept,
+    max_solved,
     overshoot_ratio,
     ratio_beyond,
     share_beyond,
@@ -21,7 +21,7 @@ __all__ = [
     "bootstrap_ratio",
     "bucket_means",
     "far_numbers",
-    "farthest_kept",
+    "max_solved",
     "nats_by_position",
     "overshoot_ratio",
     "ratio_beyond",

@@ -7,7 +7,7 @@ from itertools import combinations
 
 import pandas as pd
 
-from ..metrics.posgen_extrapolation.headlines import FarNumbers, far_numbers, farthest_kept
+from ..metrics.posgen_extrapolation.headlines import FarNumbers, far_numbers, max_solved
 from ..report.tables import over_seeds
 from .frame import (
     LABELS,
@@ -55,11 +55,11 @@ def kept_to(run: pd.DataFrame, axis: str) -> float | None:
     """The largest length (distance) that one run keeps; None where even the first fails."""
     if metrics(run)[0] == "perplexity":
         curve = along(run, axis).groupby(axis)["perplexity"].mean()
-        return farthest_kept(list((curve.iloc[0] / curve).items()), level=1 / MUCH_WORSE)
+        return max_solved(list((curve.iloc[0] / curve).items()), level=1 / MUCH_WORSE)
     tested = "test" if (run["split"] == "test").any() else "validation"
     some = run[run["split"].isin([tested, BEYOND[axis]])].dropna(subset=[axis])
     lows = some["exact_match_low"].astype(float).fillna(0.0)  # a cell without an answer is not kept
-    return farthest_kept(list(zip(some[axis], lows, strict=True)))
+    return max_solved(list(zip(some[axis], lows, strict=True)))
 
 
 def far(run: pd.DataFrame, metric: str) -> FarNumbers | None:

@@ -4,12 +4,12 @@ import numpy as np
 from scipy import stats
 
 from ..metrics.posgen_accuracy.intervals import bootstrap_ratio, wilson
-from ..metrics.posgen_extrapolation.headlines import farthest_kept
+from ..metrics.posgen_extrapolation.headlines import max_solved
 
 __all__ = [
     "bootstrap_ratio",
     "clopper_pearson",
-    "farthest_kept",
+    "max_solved",
     "holm",
     "sign_flip",
     "smallest_p",

@@ -37,63 +37,63 @@ __all__ = [
 
 
 def build_run(tree: dict) -> RunConfig:
-    """A run from nested dicts. Raises `ValueError` that names an unknown key, a wrong value, or an evaluation
+    """Return a run from nested dicts. Raises `ValueError` that names an unknown key, a wrong value, or an evaluation
     cell that a learned table can't hold."""
     from ..tasks import SPLITS, build_task, resolve_task
 
     known("", tree, [f.name for f in dataclasses.fields(RunConfig)])
-    parts = {
+    sections = {
         "imports": import_modules(tree.get("imports")),
         "train": section("train", TrainConfig, tree.get("train")),
         "evaluation": section("evaluation", EvaluationConfig, tree.get("evaluation")),
         "task": resolve_task(tree.get("task", "fixed_offset")),
     }
-    for split in parts["evaluation"].splits:
+    for split in sections["evaluation"].splits:
         choose("evaluation.splits", split, SPLITS)
-    task = build_task(parts["task"])
-    parts["model"] = _complete_model(tree.get("model") or {}, task)
-    _refuse_short_table(parts["model"], task, parts["evaluation"])
+    task = build_task(sections["task"])
+    sections["model"] = _complete_model(tree.get("model") or {}, task)
+    _refuse_short_table(sections["model"], task, sections["evaluation"])
     types = {"seed": int, "arm": str, "panel": str}
     plain = {key: typed(key, tree[key], types[key]) for key in types if key in tree}
     at_least(0, "seed", plain.get("seed", 0))
-    run = RunConfig(**parts, **plain)
+    run = RunConfig(**sections, **plain)
     return run if run.arm else dataclasses.replace(run, arm=arm_name(run.model))
 
 
 def section(name: str, cls, tree):
-    """A section of a run from its mapping. Raises `ValueError` for an unknown key or a wrong value."""
+    """Return a section of a run from its mapping. Raises `ValueError` for an unknown key or a wrong value."""
     fields = {f.name: f for f in dataclasses.fields(cls)}
-    given = known(f"{name}.", tree or {}, list(fields))
+    values = known(f"{name}.", tree or {}, list(fields))
     kinds = {key: float if f.default is None else type(f.default) for key, f in fields.items()}
     return cls(
-        **{key: typed(f"{name}.{key}", value, kinds[key], fields[key].default is None) for key, value in given.items()}
+        **{key: typed(f"{name}.{key}", value, kinds[key], fields[key].default is None) for key, value in values.items()}
     )
 
 
-def _complete_model(given: dict, task) -> dict:
-    """The model's fields with every effective value, components resolved. It is built once without data, so that what
-    can't be is refused before a folder is made."""
+def _complete_model(model: dict, task) -> dict:
+    """Return the model's fields with every effective value, components resolved. It is built once without data, so
+    that what can't be is refused before a folder is made."""
     from ..model.configuration_posgen import PosGenConfig
 
     fields = model_fields()
-    given = copy.deepcopy(known("model.", given, list(fields)))
-    for key, value in given.items():
+    model = copy.deepcopy(known("model.", model, list(fields)))
+    for key, value in model.items():
         if isinstance(value, str) and "float" in fields[key][0]:
-            given[key] = typed(f"model.{key}", value, float)
-    if given.get("max_position_embeddings") is None:
-        given["max_position_embeddings"] = task.max_tokens()
+            model[key] = typed(f"model.{key}", value, float)
+    if model.get("max_position_embeddings") is None:
+        model["max_position_embeddings"] = task.max_tokens()
     try:
-        config = PosGenConfig(**given, **vocabulary(task))
+        config = PosGenConfig(**model, **vocabulary(task))
     except Exception as error:  # strict's own errors have several lines, and a class of their own
         raise ValueError(f"model: {' '.join(str(error).split())}") from None
     model_without_data(config)
     if "positions" in task.columns and config.position_sampler["name"] != "sequential":
-        raise ValueError("model.position_sampler must be sequential: this task says itself where its tokens stand")
+        raise ValueError("model.position_sampler must be sequential: this task sets the positions of its tokens")
     return {key: getattr(config, key) for key in fields}
 
 
 def _refuse_short_table(model: dict, task, evaluation: EvaluationConfig) -> None:
-    """Before training, not after it."""
+    """Raise `ValueError` for an evaluation that a learned table can't hold: before training, not after it."""
     size = table_rows(model)
     if size is None:
         return
@@ -102,7 +102,7 @@ def _refuse_short_table(model: dict, task, evaluation: EvaluationConfig) -> None
     if longest.length + task.slots() > size:
         raise ValueError(
             f"the learned table has {size} rows (model.max_position_embeddings) and length {longest.length} needs "
-            f"{longest.length + task.slots()}: give it more rows, ask shorter lengths, or set model.out_of_range to "
+            f"{longest.length + task.slots()}: give it more rows, evaluate shorter lengths, or set model.out_of_range to "
             "clamp or wrap"
         )
 

@@ -6,27 +6,28 @@ import sys
 from pathlib import Path
 
 
-def import_modules(given: dict | list | tuple | str | None) -> dict[str, str]:
+def import_modules(names: dict | list | tuple | str | None) -> dict[str, str]:
     """Import modules by name, as from the current folder; returns {name: eight hex digits of the file's content}.
 
-    given: names, or what an earlier call returned. Raises `ValueError` for a module that isn't there, fails, or has changed
-    since.
+    names: module names, or what an earlier call returned. Raises `ValueError` for a module that isn't there, fails,
+    or has changed since.
     """
-    given = [given] if isinstance(given, str) else given or {}
-    if not isinstance(given, dict | list | tuple) or not all(isinstance(name, str) for name in given):
-        raise ValueError(f"imports is {given!r}; it must be a list of module names")
-    expected = given if isinstance(given, dict) else dict.fromkeys(given)
-    found = {name: _import(name) for name in expected}
-    for name, digest in found.items():
+    names = [names] if isinstance(names, str) else names or {}
+    if not isinstance(names, dict | list | tuple) or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"imports is {names!r}; it must be a list of module names")
+    expected = names if isinstance(names, dict) else dict.fromkeys(names)
+    digests = {name: _import(name) for name in expected}
+    for name, digest in digests.items():
         if expected[name] not in (None, digest):
             raise ValueError(
                 f"module {name!r} has changed since this run was made ({expected[name]} then, {digest} now): "
                 "restore it, or train anew"
             )
-    return found
+    return digests
 
 
 def _import(name: str) -> str:
+    """Import one module; return the digest of its file."""
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)

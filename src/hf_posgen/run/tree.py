@@ -9,7 +9,7 @@ from ..common.names import unknown
 
 
 def read_yaml(path: str | Path) -> dict:
-    """A YAML mapping from a file. Raises `ValueError` where it isn't one."""
+    """Return a YAML mapping from a file. Raises `ValueError` where it isn't one."""
     path = Path(path)
     if not path.is_file():
         raise ValueError(f"no such file: {path}")
@@ -23,7 +23,8 @@ def read_yaml(path: str | Path) -> dict:
 
 
 def merge(tree: dict, changes: dict) -> dict:
-    """`tree` with `changes` laid over it, key by key; what is a component's name in one may be its dict in the other.
+    """Return `tree` with `changes` laid over it, key by key; what is a component's name in one may be its dict in the
+    other.
 
     A dict that names another component replaces the old one, hyper-parameters and all."""
     out = copy.deepcopy(tree)
@@ -39,7 +40,7 @@ def merge(tree: dict, changes: dict) -> dict:
 
 
 def override(tree: dict, dotted: str, text: str) -> dict:
-    """`tree` with one dotted key set to a value written as YAML; a spec given as a name is refined, not replaced."""
+    """Return `tree` with one dotted key set to a value written as YAML; a spec given as a name is refined, not replaced."""
     try:
         value = yaml.safe_load(text)
     except yaml.YAMLError:
@@ -50,7 +51,8 @@ def override(tree: dict, dotted: str, text: str) -> dict:
 
 
 def known(path: str, tree, allowed) -> dict:
-    """`tree`, if it is a mapping with allowed keys alone. Raises `ValueError` that names the key and the nearest one."""
+    """Return `tree`, if it is a mapping with allowed keys alone. Raises `ValueError` that names the key and the
+    nearest one."""
     if not isinstance(tree, dict):
         raise ValueError(f"{path.rstrip('.') or 'a run'} is {tree!r}; it must be a mapping")
     for key in tree:
@@ -60,7 +62,7 @@ def known(path: str, tree, allowed) -> dict:
 
 
 def typed(name: str, value, wanted: type, optional: bool = False):
-    """A value of a type; whole numbers pass for floats, lists for tuples, "1e-3" (text to YAML) for a float.
+    """Return a value of a type; whole numbers pass for floats, lists for tuples, "1e-3" (text to YAML) for a float.
 
     Raises `ValueError` for any other."""
     if value is None and optional:

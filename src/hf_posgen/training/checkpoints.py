@@ -61,12 +61,13 @@ class Checkpoints:
             self.accelerator.load_state(str(newest / "accelerate"))
 
     def last_good(self) -> str:
+        """Return the clause of an error that names the newest good state."""
         good = self.folder.newest_whole(self.progress.run)
         return f"the last good state is {good}" if good else "no state was saved before it"
 
     def save_state(self, model) -> None:
-        """At an optimizer step, never inside an accumulation. All processes save their generators. Raises `Stopped` where
-        it can't be written; earlier states stay as they are."""
+        """Save a state at an optimizer step, never inside an accumulation. All processes save their generators.
+        Raises `Stopped` where it can't be written; earlier states stay as they are."""
         final = self.folder.state(self.progress.step)
         temporary = partial(final)
         try:
@@ -92,6 +93,7 @@ class Checkpoints:
         self.accelerator.wait_for_everyone()
 
     def save_best(self, model) -> None:
+        """Keep these weights as the best in validation so far."""
         weights = self.accelerator.get_state_dict(model)
         if self.main:
             temporary = partial(self.folder.best)
@@ -100,13 +102,13 @@ class Checkpoints:
             commit(temporary, self.folder.best)
 
     def _save_model(self, model, weights: dict, folder: Path) -> None:
-        """A folder that `from_pretrained` opens anywhere: weights, config, code, tokenizer."""
+        """Write a folder that `from_pretrained` opens anywhere: weights, config, code, tokenizer."""
         with without_bars():
             self.accelerator.unwrap_model(model).save_pretrained(folder, state_dict=weights)
         self.tokenizer.save_pretrained(folder)
 
     def commit_model(self) -> None:
-        """The chosen weights at the top of the run folder, their file last: it says that training is over."""
+        """Copy the chosen weights to the top of the run folder, their file last: it says that training is over."""
         if self.main:
             source = self.folder.state(self.progress.step) / "model"
             if self.run.train.select == "best":

@@ -1,4 +1,4 @@
-"""What training says while it works: train.jsonl, a progress bar, and accelerate's trackers."""
+"""What training reports while it works: train.jsonl, a progress bar, and accelerate's trackers."""
 
 import contextlib
 import importlib.util
@@ -21,7 +21,8 @@ from .checkpoints import Progress
 
 
 def tracker_names(run: RunConfig, quiet: bool | None) -> list[str]:
-    """Trackers by name; "auto" is trackio where it is installed (it works offline), and nothing in quiet runs. Raises
+    """Return the trackers by name; "auto" is trackio where it is installed (it works offline), and nothing in quiet
+    runs. Raises
     `ValueError` for one that accelerate doesn't know, or that isn't installed (accelerate would log to none)."""
     names = [name for name in run.train.trackers if name != "auto"]
     if "auto" in run.train.trackers and not quiet and importlib.util.find_spec("trackio"):
@@ -60,7 +61,7 @@ class TrainingLog:
         )
 
     def step(self, loss: torch.Tensor, rate: float) -> None:
-        """After each optimizer step."""
+        """Log an optimizer step."""
         progress, train = self.progress, self.run.train
         self.bar.update()
         progress.seconds = self.seconds_before + time.monotonic() - self.started
@@ -81,6 +82,7 @@ class TrainingLog:
         self._track({key: line[key] for key in ("loss", "lr", "tokens_seen", "tokens_per_second")})
 
     def validation(self, summary: dict) -> None:
+        """Log the means of a validation."""
         self._write({"step": self.progress.step, "split": "validation"} | summary)
         self._track({f"validation/{key}": value for key, value in summary.items()})
 
@@ -102,7 +104,7 @@ class TrainingLog:
 
 
 def peak_memory() -> int:
-    """Bytes: the accelerator's where there is one, else this process's resident memory at its highest."""
+    """Return bytes: the accelerator's where there is one, else this process's resident memory at its highest."""
     if torch.cuda.is_available():
         return torch.cuda.max_memory_allocated()
     unit = 1 if sys.platform == "darwin" else 1024
@@ -110,7 +112,7 @@ def peak_memory() -> int:
 
 
 def _flat(tree: dict, prefix: str = "") -> dict:
-    """Dotted keys with plain values, as every tracker takes them."""
+    """Return dotted keys with plain values, as every tracker takes them."""
     out = {}
     for key, value in tree.items():
         if isinstance(value, dict):

@@ -5,7 +5,7 @@ from scipy import stats
 
 
 def wilson(successes: float, n: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Wilson's interval for a share of n sequences; (0, 1) where there are none."""
+    """Return Wilson's interval for a share of n sequences; (0, 1) where there are none."""
     if n == 0:
         return 0.0, 1.0
     interval = stats.binomtest(round(successes), n).proportion_ci(confidence, method="wilson")
@@ -15,7 +15,7 @@ def wilson(successes: float, n: int, confidence: float = 0.95) -> tuple[float, f
 def bootstrap_ratio(
     correct_N: np.ndarray, scored_N: np.ndarray, confidence: float = 0.95, draws: int = 400, seed: int = 0
 ) -> tuple[float, float]:
-    """Percentile bootstrap over *sequences* of Σ correct / Σ scored: tokens within one are not independent.
+    """Return the percentile bootstrap over *sequences* of Σ correct / Σ scored: tokens within one are not independent.
 
     Sequences alike in (correct, scored) are drawn together, as multinomial counts. A share of exactly 0 or 1 has no
     spread to draw from: Wilson's interval over sequences then."""
@@ -32,8 +32,8 @@ def bootstrap_ratio(
 
 
 def share(name: str, correct_N: np.ndarray, scored_N: np.ndarray) -> dict[str, float | None]:
-    """{name, name_low, name_high}: a share with its interval, Wilson's over sequences where each asks at most once, else a
-    bootstrap over sequences; None where nothing is scored."""
+    """Return {name, name_low, name_high}: a share with its interval, Wilson's over sequences where each has at most
+    one answer, else a bootstrap over sequences; None where nothing is scored."""
     if scored_N.sum() == 0:
         return {name: None, f"{name}_low": None, f"{name}_high": None}
     if scored_N.max() <= 1:

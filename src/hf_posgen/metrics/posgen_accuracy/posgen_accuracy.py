@@ -50,16 +50,16 @@ class PosgenAccuracy(evaluate.Metric):
         )
 
     def _compute(self, predictions, references, length, distance, paste=False, cells=()):
-        found: dict[tuple[int, int], list[int]] = {(int(n), -1 if d is None else int(d)): [] for n, d in cells}
+        cells_members: dict[tuple[int, int], list[int]] = {(int(n), -1 if d is None else int(d)): [] for n, d in cells}
         for i, cell in enumerate(zip(length, distance, strict=True)):
-            found.setdefault(cell, []).append(i)
+            cells_members.setdefault(cell, []).append(i)
         names = ("exact_match", "token_accuracy", *(("first_accuracy", "rest_accuracy") if paste else ()))
         rows = []
-        for (n, d), members in sorted(found.items()):
+        for (n, d), members in sorted(cells_members.items()):
             scores = score_ragged([predictions[i] for i in members], [references[i] for i in members], paste)
             row = {"length": n, "distance": None if d < 0 else d, "count": len(members)}
-            for name, (right, asked) in zip(names, _pairs(scores), strict=False):
-                row |= share(name, right, asked)
+            for name, (correct, scored) in zip(names, _pairs(scores), strict=False):
+                row |= share(name, correct, scored)
             rows.append(row)
         empty = [_name(row) for row in rows if row["exact_match"] is None]
         means = {name: _mean([row[name] for row in rows]) for name in names}
@@ -69,7 +69,7 @@ class PosgenAccuracy(evaluate.Metric):
 def _pairs(scores):
     pairs = [("answers_correct", "answers"), ("tokens_correct", "tokens_scored")]
     pairs += [("first_correct", "first_scored"), ("rest_correct", "rest_scored")] if "first_correct" in scores else []
-    return [(scores[right], scores[asked]) for right, asked in pairs]
+    return [(scores[correct], scores[scored]) for correct, scored in pairs]
 
 
 def _name(row):

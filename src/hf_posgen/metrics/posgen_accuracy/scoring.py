@@ -9,7 +9,7 @@ IGNORE = -100
 
 
 def score(predictions_NT: np.ndarray, labels_NT: np.ndarray, paste: bool) -> dict[str, np.ndarray]:
-    """Per sequence, (N,) integers: tokens_correct, tokens_scored, answers_correct, answers, and for pastes
+    """Return, per sequence, (N,) integers: tokens_correct, tokens_scored, answers_correct, answers, and for pastes
     first_correct, first_scored, rest_correct, rest_scored."""
     scored = labels_NT != IGNORE
     correct = scored & (predictions_NT == labels_NT)
@@ -34,12 +34,15 @@ def score(predictions_NT: np.ndarray, labels_NT: np.ndarray, paste: bool) -> dic
 
 
 def score_ragged(predictions, labels, paste: bool) -> dict[str, np.ndarray]:
-    """`score` of sequences of different lengths. Raises `ValueError` where a prediction and its labels differ in length."""
-    for i, (mine, wanted) in enumerate(zip(predictions, labels, strict=True)):
-        if len(mine) != len(wanted):
-            raise ValueError(f"sequence {i} has {len(mine)} predictions for {len(wanted)} labels; they must be aligned")
+    """Return `score` of sequences of different lengths. Raises `ValueError` where a prediction and its labels differ
+    in length."""
+    for i, (predicted, expected) in enumerate(zip(predictions, labels, strict=True)):
+        if len(predicted) != len(expected):
+            raise ValueError(
+                f"sequence {i} has {len(predicted)} predictions for {len(expected)} labels; they must be aligned"
+            )
     width = max((len(one) for one in labels), default=0)
     padded = np.full((2, len(labels), width), IGNORE, np.int64)
-    for i, (mine, wanted) in enumerate(zip(predictions, labels, strict=True)):
-        padded[0, i, : len(mine)], padded[1, i, : len(wanted)] = mine, wanted
+    for i, (predicted, expected) in enumerate(zip(predictions, labels, strict=True)):
+        padded[0, i, : len(predicted)], padded[1, i, : len(expected)] = predicted, expected
     return score(padded[0], padded[1], paste)

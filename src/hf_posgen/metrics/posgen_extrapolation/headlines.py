@@ -1,9 +1,9 @@
 """The headline numbers of an extrapolation, from accuracies by cell. Plain Python; a curve is {distance: accuracy}.
 
-- *kept to*: the largest length (distance) up to which the lower bound of exact match is at least .9 at every cell.
-- *sum* (Nevermann & Gros 2026): accuracy summed over the distances asked, from 1 on (theirs end at 120).
+- *solved up to*: the largest length (distance) up to which the lower bound of exact match is at least .9 at every cell.
+- *sum* (Nevermann & Gros 2026): accuracy summed over the distances evaluated, from 1 on (theirs end at 120).
 - *P* (theirs too): of that sum, what lies beyond the trained distances over what lies up to their end. It means
-  something only where every distance from 1 on was asked, until accuracy has reached its floor. It falls with a wider
+  something only where every distance from 1 on was evaluated, until accuracy has reached its floor. It falls with a wider
   trained range by construction, so it is never shown without its two nulls: a model that overshoots by five tokens whatever
   it was trained on, and one that looks its answer up by content and is blind to distance.
 - *W*: accuracy beyond the trained distances above the floor, as a share of what can be known, summed: the number of
@@ -19,32 +19,32 @@ OVERSHOOT = 5  # tokens
 Curve = dict[float, float]
 
 
-def farthest_kept(cells: list[tuple[float, float]], level: float = 0.9) -> float | None:
-    """Of (coordinate, lower bound) pairs: the largest coordinate up to which the bound is at least `level` at *every*
-    cell; None where the first fails."""
-    kept = None
+def max_solved(cells: list[tuple[float, float]], level: float = 0.9) -> float | None:
+    """Return, of (coordinate, lower bound) pairs, the largest coordinate up to which the bound is at least `level` at
+    *every* cell; None where the first fails."""
+    solved = None
     for coordinate, low in sorted(cells):
         if low < level:  # of cells at one coordinate the worst comes first
             break
-        kept = coordinate
-    return kept
+        solved = coordinate
+    return solved
 
 
 def ratio_beyond(curve: Curve, trained_max: float) -> float | None:
-    """P = sum over d > trained_max of accuracy / sum over d <= trained_max; None without both parts."""
+    """Return P = sum over d > trained_max of accuracy / sum over d <= trained_max; None without both parts."""
     inside = sum(value for d, value in curve.items() if d <= trained_max)
     beyond = [value for d, value in curve.items() if d > trained_max]
     return sum(beyond) / inside if beyond and inside > 0 else None
 
 
 def overshoot_ratio(distances, trained_max: float, floor: Callable[[float], float], tokens: int = OVERSHOOT):
-    """The P of a model that is right up to `tokens` beyond what it was trained on, and at its floor from there."""
+    """Return the P of a model that is right up to `tokens` beyond what it was trained on, and at its floor from there."""
     return ratio_beyond({d: 1.0 if d <= trained_max + tokens else floor(d) for d in distances}, trained_max)
 
 
 def share_beyond(curve: Curve, trained_max: float, floor: Curve, ceiling: Curve) -> float | None:
-    """W = sum over d > trained_max of (accuracy - floor) / (ceiling - floor); None where nothing was asked beyond, or
-    where floor and ceiling meet."""
+    """Return W = sum over d > trained_max of (accuracy - floor) / (ceiling - floor); None where nothing was evaluated
+    beyond, or where floor and ceiling meet."""
     beyond = [d for d in curve if d > trained_max]
     if not beyond or any(ceiling[d] <= floor[d] for d in beyond):
         return None
@@ -70,7 +70,8 @@ def far_numbers(
     ceiling: Curve,
     ngram: Curve | None = None,
 ) -> FarNumbers:
-    """All of them at once, from distance 1 on; None in the curve: that distance was to be asked and has no answer. floor,
+    """Return all of them at once, from distance 1 on; None in the curve: that distance was to be evaluated and has no
+    answer. floor,
     ceiling and ngram (what a 2-gram baseline scores) are curves over the same distances. Raises `ValueError` for a curve
     without one."""
     farthest = max(curve, default=0)
@@ -91,12 +92,14 @@ def _why_invalid(curve: Curve, farthest: float, trained_max: float, floor: Curve
     """farthest: up to where answers were wanted. Never empty where there is no P."""
     last = max(curve)
     if last <= trained_max:
-        return "no distance beyond the trained range was asked"
+        return "no distance beyond the trained range was evaluated"
     if not any(d <= trained_max for d in curve):
-        return "no distance up to the end of the trained range was asked"
+        return "no distance up to the end of the trained range was evaluated"
     gaps = sorted(set(range(1, int(farthest) + 1)) - set(curve))
     if gaps:
-        return f"distance {gaps[0]} was not asked" if len(gaps) == 1 else f"{len(gaps)} distances were not asked"
+        return (
+            f"distance {gaps[0]} was not evaluated" if len(gaps) == 1 else f"{len(gaps)} distances were not evaluated"
+        )
     if not any(value for d, value in curve.items() if d <= trained_max):
         return "accuracy is 0 up to the end of the trained range"
     if curve[last] > floor[last] + FLOOR_TOLERANCE:

@@ -4,11 +4,11 @@ import datasets
 import evaluate
 import numpy as np
 
-from .headlines import far_numbers, farthest_kept
+from .headlines import far_numbers, max_solved
 from .intervals import share
 
 DESCRIPTION = """\
-The headline numbers of an extrapolation: the longest length and the farthest distance kept, means over what was longer,
+The headline numbers of an extrapolation: the longest length and the farthest distance solved, means over what was longer,
 farther, nearer and both than in training, and the distance-generalisation ratio P of Nevermann and Gros (2026) with its
 validity check and its nulls. Any score that counts right answers of a sequence can be summarised.
 """
@@ -16,7 +16,7 @@ validity check and its nulls. Any score that counts right answers of a sequence 
 INPUTS = """\
 Args:
     predictions: how many answers of each sequence are right.
-    references: how many it asks; 0 is not scored.
+    references: how many answers it has; 0 is not scored.
     length, distance: the cell of each sequence; distance -1 where there is none.
     train_length, train_distance (compute): (smallest, largest) as trained; train_distance None where there is none.
     chance (compute): the accuracy of a guess, which is the floor: a number, or {distance: number}. Default 0.
@@ -68,10 +68,12 @@ class PosgenExtrapolation(evaluate.Metric):
         cells=(),
     ):
         counts = {(int(n), -1 if d is None else int(d)): [] for n, d in cells}
-        for right, asked, *cell in zip(predictions, references, length, distance, strict=True):
-            if not 0 <= right <= asked:
-                raise ValueError(f"{right} right answers of {asked}: predictions count right answers, references all")
-            counts.setdefault(tuple(cell), []).append((right, asked))
+        for correct, answers, *cell in zip(predictions, references, length, distance, strict=True):
+            if not 0 <= correct <= answers:
+                raise ValueError(
+                    f"{correct} right answers of {answers}: predictions count right answers, references all"
+                )
+            counts.setdefault(tuple(cell), []).append((correct, answers))
         shares = {cell: share("right", *np.array(pairs, int).reshape(-1, 2).T) for cell, pairs in counts.items()}
         value = {cell: one["right"] for cell, one in shares.items()}
         split = {cell: split_of(*cell, train_length, train_distance) for cell in counts}
@@ -82,7 +84,7 @@ class PosgenExtrapolation(evaluate.Metric):
                 for cell in counts
                 if split[cell] in ("in_distribution", beyond)
             ]
-            out[name] = farthest_kept([pair for pair in along if pair[0] >= 0], level)
+            out[name] = max_solved([pair for pair in along if pair[0] >= 0], level)
         out |= _far(value, train_length, train_distance, {"chance": chance, "ceiling": ceiling, "ngram": ngram})
         return out | {"empty_cells": [_name(cell) for cell in sorted(counts) if value[cell] is None]}
 
@@ -102,28 +104,28 @@ def split_of(length, distance, train_length, train_distance):
     return "both" if long else "farther"
 
 
-def _far(value, train_length, train_distance, beside):
+def _far(value, train_length, train_distance, references):
     names = ("sum_over_distances", "P", "P_invalid", "P_overshoot", "P_ngram", "W")
     curve = {d: v for (n, d), v in value.items() if n == train_length[1] and d >= 1}
     if train_distance is None:
         return dict.fromkeys(names)
     if not any(v is not None for v in curve.values()):
-        return dict.fromkeys(names) | {"P_invalid": f"no distance was asked at length {train_length[1]}"}
-    found = far_numbers(curve, train_distance[1], *(_curve(name, of, curve) for name, of in beside.items()))
-    numbers = (found.total, found.ratio, found.invalid, found.overshoot, found.ngram, found.won)
+        return dict.fromkeys(names) | {"P_invalid": f"no distance was evaluated at length {train_length[1]}"}
+    far = far_numbers(curve, train_distance[1], *(_curve(name, level, curve) for name, level in references.items()))
+    numbers = (far.total, far.ratio, far.invalid, far.overshoot, far.ngram, far.won)
     return dict(zip(names, numbers, strict=True))
 
 
-def _curve(name, of, distances):
+def _curve(name, level, distances):
     """A number for every distance; None stays None."""
-    if not isinstance(of, dict):
-        return None if of is None else dict.fromkeys(distances, of)
-    missing = [d for d in sorted(distances) if d not in of]
+    if not isinstance(level, dict):
+        return None if level is None else dict.fromkeys(distances, level)
+    missing = [d for d in sorted(distances) if d not in level]
     if missing:
         raise ValueError(
-            f"{name} has no value at distance {missing[0]}: give one number, or one for every distance asked"
+            f"{name} has no value at distance {missing[0]}: give one number, or one for every distance evaluated"
         )
-    return {d: of[d] for d in distances}
+    return {d: level[d] for d in distances}
 
 
 def _mean(values):
