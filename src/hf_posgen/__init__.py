@@ -18,6 +18,7 @@ _HOMES = {
     "PosGenForCausalLM": "model.modeling_posgen",
     "PositionEncoding": "model.position_encoding",
     "register": "model.encoding_registry",
+    "register_figure": "report.figures",
     "capabilities": "model.capabilities",
     "load_task": "tasks",
     "train": "training",

@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, LogFormatter, NullLocator
 
-from .results.frame import LABELS, SHARES
+from .results.columns import is_share, label
 
 LOOK = {
     "font.size": 9.5,
@@ -76,10 +76,10 @@ def side_by_side(count: int, width: float = 4.6, height: float = 3.6, columns: i
 
 def level(ax, metric: str) -> None:
     """The upright axis: a share from 0 to 1, or a perplexity, whose ratios count."""
-    if metric in SHARES:
-        ax.set(ylim=(-0.03, 1.05), ylabel=f"accuracy, {LABELS[metric]}")
+    if is_share(metric):
+        ax.set(ylim=(-0.03, 1.05), ylabel=f"accuracy, {label(metric)}")
     else:
-        ax.set(ylabel=LABELS[metric], yscale="log")
+        ax.set(ylabel=label(metric), yscale="log")
         for axis in (ax.yaxis.set_major_formatter, ax.yaxis.set_minor_formatter):
             axis(LogFormatter(labelOnlyBase=False, minor_thresholds=(2, 0.5)))
     ax.grid(axis="y", **GRID)

@@ -20,7 +20,7 @@ from hf_posgen.card.metadata import (
     summarize,
 )
 from hf_posgen.card.model_card import card, component, render
-from hf_posgen.results.headlines import DEFINITIONS
+from hf_posgen.results.definitions import DEFINITIONS
 from hf_posgen.sweep.spec import presets, read_sweep, sweep_runs
 from hf_posgen.tasks import CONFIGS, build_task, config_spec, resolve_task
 from tests.helpers.card_rows import COPY, FIXED, MODEL, REPO, paste_row, row
@@ -203,7 +203,7 @@ def test_the_headline_numbers_stand_on_the_card_with_what_they_mean(folder):
     rows = [row("test", 16, low=0.95), row("longer", 17, low=0.93), row("longer", 32, low=0.91)]
     rows += [row("longer", 48, value=0.5, low=0.4), row("longer", 64, value=0.9, low=0.95)]
     text = render(folder(rows), REPO)["README.md"]
-    assert "| kept to length | 32 |" in text and "| longer: exact match | 0.80 |" in text and DEFINITIONS in text
+    assert "| solved up to length | 32 |" in text and "| longer: exact match | 0.80 |" in text and DEFINITIONS in text
     pastes = [paste_row("test", d) for d in range(15, 26)] + [paste_row("farther", d, first=0.1) for d in range(26, 41)]
     text = render(folder(pastes, COPY), REPO)["README.md"]
     assert "| P: first pasted token | not valid: 14 distances were not evaluated |" in text

@@ -4,9 +4,9 @@ from functools import cache
 
 import numpy as np
 
-from hf_posgen.results import statistics
+from hf_posgen.metrics import functional
 
-wilson = cache(statistics.wilson)
+wilson = cache(functional.wilson)
 
 FACTS = {
     "sampler": "sequential",

@@ -13,11 +13,11 @@ import pytest
 from huggingface_hub import RepoCard
 
 import hf_posgen.metrics
-from hf_posgen.metrics.functional import IGNORE, nats_by_position, score, score_ragged, share
+from hf_posgen.metrics.functional import IGNORE, nats_by_position, score, score_ragged, share, wilson
 from hf_posgen.metrics.posgen_extrapolation.posgen_extrapolation import split_of
 from hf_posgen.results.frame import frame
-from hf_posgen.results.headlines import far, kept_to
-from hf_posgen.results.statistics import wilson
+from hf_posgen.results.headlines import far, solved_up_to
+from hf_posgen.results.panel import Panel
 
 HOME = Path(hf_posgen.metrics.__file__).parent
 NAMES = ("posgen_accuracy", "posgen_perplexity", "posgen_extrapolation")
@@ -238,10 +238,10 @@ def test_the_module_and_the_report_give_the_same_numbers():
     )
     assert (
         (found["longest_length"], found["farthest_distance"])
-        == (kept_to(run, "length"), kept_to(run, "distance"))
+        == (solved_up_to(Panel(run), "length"), solved_up_to(Panel(run), "distance"))
         == (96, 11)
     )
-    numbers = far(run, "exact_match")
+    numbers = far(Panel(run), "exact_match")
     names = ("sum_over_distances", "P", "P_overshoot", "P_ngram", "W")
     of_the_report = (numbers.total, numbers.ratio, numbers.overshoot, numbers.ngram, numbers.won)
     assert [found[name] for name in names] == pytest.approx(of_the_report) and found[
@@ -258,8 +258,8 @@ def test_an_empty_cell_is_not_kept_in_the_report_either():
     hole = [row | {"split": "test" if n == 4 else "longer", "length": n} for n in (4, 8, 16)]
     whole = {"exact_match": 1.0, "exact_match_low": 0.95}
     empty = {"exact_match": None, "exact_match_low": None}
-    assert kept_to(frame([one | whole for one in hole]), "length") == 16
-    assert kept_to(frame([one | (empty if one["length"] == 8 else whole) for one in hole]), "length") == 4
+    assert solved_up_to(Panel(frame([one | whole for one in hole])), "length") == 16
+    assert solved_up_to(Panel(frame([one | (empty if one["length"] == 8 else whole) for one in hole])), "length") == 4
 
 
 def test_a_floor_by_distance_must_name_every_distance():

@@ -13,23 +13,34 @@ from hf_posgen.common.files import write_rows
 from hf_posgen.report import curves as report_figures
 from hf_posgen.report import maps as report_maps
 from hf_posgen.report import two_by_two as report_two_by_two
+from hf_posgen.report.captions import facts
+from hf_posgen.report.headline_tables import all_seeds_sentence, contrast_table, far_table, headline_table
 from hf_posgen.report.markdown import collect_rows, declared_contrasts, report, summary_tables
-from hf_posgen.report.style import STYLES, order, styles
-from hf_posgen.report.tables import axis_table, fit_table, over_seeds
-from hf_posgen.results.frame import along, axes, facts, fits, frame, panels, references, trained_range, trained_ranges
-from hf_posgen.results.headlines import (
-    DEFINITIONS,
-    contrast_table,
-    contrasts,
-    far,
-    far_table,
-    headline_table,
-    kept_to,
-    over_all_seeds,
-)
+from hf_posgen.report.style import STYLES, styles
+from hf_posgen.report.tables import axis_table, fit_table, format_mean
+from hf_posgen.results.aggregate import over_seeds
+from hf_posgen.results.definitions import DEFINITIONS
+from hf_posgen.results.frame import frame, panels
+from hf_posgen.results.headlines import contrasts, far, headlines, solved_up_to
+from hf_posgen.results.order import in_order
+from hf_posgen.results.panel import Panel
 from hf_posgen.results.statistics import t_interval
 from tests.helpers.synthetic_rows import study1, study2
 from tests.helpers.synthetic_rows import text as synthetic_text
+
+
+def panel_of(rows) -> Panel:
+    return Panel(frame(rows))
+
+
+def headline_of(rows):
+    panel = panel_of(rows)
+    return headline_table(panel, headlines(panel))
+
+
+def far_of(rows):
+    panel = panel_of(rows)
+    return far_table(panel, headlines(panel))
 
 
 @pytest.fixture(scope="module")
@@ -65,16 +76,15 @@ def test_report_tells_fit_size_anchor_and_definitions(written):
         "203,000",
         "no anchor token",
         "an anchor token",
-        "Kept to",
+        "Solved up to",
         "P means nothing",
     ):
         assert said in text
 
 
 def test_reporting_imports_no_torch():
-    code = (
-        "import sys; sys.argv = ['posgen']; from hf_posgen import report, report_figures; print('torch' in sys.modules)"
-    )
+    code = "import sys; sys.argv = ['posgen']; import hf_posgen.report.markdown; "
+    code += "import hf_posgen.report.figures; print('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True).stdout.strip() == b"False"
 
 
@@ -94,8 +104,8 @@ def test_two_runs_of_one_arm_and_seed_are_no_two_seeds(tmp_path):
     for rest in (rows + longer, rows + [row | {"revision": "step-500"} for row in rows]):
         with pytest.raises(ValueError, match="name one of them apart .* posgen evaluate RUN --arm NAME"):
             summary_tables(rest)
-    apart = frame(rows + [row | {"arm": "none, longer"} for row in longer])
-    assert fits(apart) == {"none": (3, 3), "none, longer": (3, 3)}
+    apart = panel_of(rows + [row | {"arm": "none, longer"} for row in longer])
+    assert apart.fits == {"none": (3, 3), "none, longer": (3, 3)}
     assert len(frame(rows + [row | {"kind": "selective"} for row in longer])) == 2 * len(rows), "another question"
     assert len(frame(rows + rows)) == 2 * len(rows), "a run and its sweep"
 
@@ -110,7 +120,7 @@ def test_least_rows_are_enough(tmp_path):
 def test_only_trained_cells_makes_a_table_of_fits(tmp_path):
     rows = [row for row in study1(4, unfit=("none", ("alibi", 1))) if row["split"] == "test"]
     text = summary_tables(rows)
-    assert "Study 1, fixed offset: nothing was asked beyond the trained range" in text and "1 of 1" not in text
+    assert "Study 1, fixed offset: nothing was evaluated beyond the trained range" in text and "1 of 1" not in text
     lines = {line.split()[0]: line for line in text.split("\n\n")[0].splitlines()[1:]}
     assert "exact match" in lines["arm"] and lines["rope"].split()[1:] == [
         "4",
@@ -129,7 +139,7 @@ def test_only_trained_cells_makes_a_table_of_fits(tmp_path):
 
 def test_a_panel_without_anything_unseen_is_shown_beside_one_that_has():
     text = summary_tables(study1(1) + [row for row in study2(1) if row["split"] == "test"])
-    assert "by length" in text and "delay copy: nothing was asked beyond the trained range" in text
+    assert "by length" in text and "delay copy: nothing was evaluated beyond the trained range" in text
     assert "first pasted token" in text
 
 
@@ -170,37 +180,40 @@ def test_full_and_selective_copies_are_never_averaged():
 
 
 def test_each_axis_holds_the_other_as_trained():
-    table = frame(study2(1))
-    assert axes(table) == ["length", "distance"] and axes(frame(study1(1))) == ["length"]
-    assert set(along(table, "distance")["length"]) == {64}
-    assert set(along(table, "length")["distance"]) == {4, 5, 6, 7, 8}
-    assert "validation" not in set(along(table, "distance")["split"]), "it was selected on"
-    assert trained_range(table, "distance") == (4, 8) and trained_range(table, "length") == (64, 64)
+    panel = panel_of(study2(1))
+    assert panel.axes == ["length", "distance"] and panel_of(study1(1)).axes == ["length"]
+    assert set(panel.along("distance")["length"]) == {64}
+    assert set(panel.along("length")["distance"]) == {4, 5, 6, 7, 8}
+    assert "validation" not in set(panel.along("distance")["split"]), "it was selected on"
+    assert panel.trained_range("distance") == (4, 8) and panel.trained_range("length") == (64, 64)
 
 
 def test_arms_trained_on_different_ranges_keep_their_own():
     wide = [row | {"arm": "wide", "train_distance": [4, 16]} for row in study2(1, arms=("rope",))]
-    table = frame(study2(1, arms=("rope",)) + wide)
-    assert trained_ranges(table, "distance") == [(4, 8), (4, 16)]
+    panel = panel_of(study2(1, arms=("rope",)) + wide)
+    assert panel.trained_ranges("distance") == [(4, 8), (4, 16)]
 
 
 def test_seeds_that_did_not_fit_enter_no_mean():
     rows = study2(4, unfit=(("none", 0),))
-    head, lines = axis_table(frame(rows), "distance", "first_accuracy")
-    assert head[1] == "none\n3 seeds of 4" and head[2] == "rope\n4 seeds"
-    far_away = next(line for line in lines if line[0] == "30")
+    table = axis_table(panel_of(rows), "distance", "first_accuracy")
+    assert table.head[1] == "none\n3 seeds of 4" and table.head[2] == "rope\n4 seeds"
+    far_away = next(line for line in table.lines if line[0] == "30")
     assert far_away[1].startswith("0.03"), "the seed that did not fit scores .4 there"
-    head, _ = axis_table(frame(study2(2, unfit=("none",))), "distance", "first_accuracy")
+    head = axis_table(panel_of(study2(2, unfit=("none",))), "distance", "first_accuracy").head
     assert head[1] == "none *\ndid not fit"
-    assert "none" in over_all_seeds(frame(rows)) and over_all_seeds(frame(study2(2))) == ""
+    assert "none" in all_seeds_sentence(panel_of(rows)) and all_seeds_sentence(panel_of(study2(2))) == ""
 
 
 def test_few_seeds_have_no_interval():
-    assert over_seeds([0.5]) == "0.50"
-    assert over_seeds([0.75, 0.25]) == "0.50 (0.25 0.75)"
-    assert over_seeds([0.5, 0.6, 0.7]) == "0.60 [0.35, 0.85]"
-    assert over_seeds([0.9, 0.99, 1.0])[-5:] == "1.00]", "an accuracy ends at 1"
-    assert over_seeds([]) == "-"
+    for values, text in (
+        ([0.5], "0.50"),
+        ([0.75, 0.25], "0.50 (0.25 0.75)"),
+        ([0.5, 0.6, 0.7], "0.60 [0.35, 0.85]"),
+        ([], "-"),
+    ):
+        assert format_mean(over_seeds(values, (0.0, 1.0))) == text
+    assert format_mean(over_seeds([0.9, 0.99, 1.0], (0.0, 1.0)))[-5:] == "1.00]", "an accuracy ends at 1"
 
 
 def test_console_tables_show_chance_and_parts_of_a_paste_apart():
@@ -214,10 +227,10 @@ def test_seen_and_unseen_set_side_by_side(tmp_path):
     made = panels(frame(study1(2) + study2(2, unfit=("none",))))
     beside = report_two_by_two.one_fixed_distance(made)
     assert beside is made[0]
-    (path,) = report_two_by_two.two_by_two(made[1], beside, tmp_path)
+    (path,) = report_two_by_two.two_by_two(made[1], tmp_path)
     assert path.name == "study2_two_by_two.png" and path.is_file()
-    assert report_two_by_two.two_by_two(made[0], None, tmp_path) == [], "one distance: two of the four are missing"
-    assert report_two_by_two.two_by_two(panels(frame(study2(1, windows=(64,))))[0], None, tmp_path) == []
+    assert report_two_by_two.two_by_two(made[0], tmp_path) == [], "one distance: two of the four are missing"
+    assert report_two_by_two.two_by_two(panels(frame(study2(1, windows=(64,))))[0], tmp_path) == []
 
 
 def test_nearer_distances_at_new_lengths_stay_out_of_the_four(tmp_path, monkeypatch):
@@ -225,9 +238,9 @@ def test_nearer_distances_at_new_lengths_stay_out_of_the_four(tmp_path, monkeypa
     rows = study2(1, arms=("rope",))
     near = [row | {"distance": 0} for row in rows if row["split"] == "both"]
     drawn = []
-    monkeypatch.setattr(report_two_by_two, "block", lambda ax, mine, metric, leftmost: drawn.append(mine))
+    monkeypatch.setattr(report_two_by_two, "block", lambda ax, arm, metric, leftmost: drawn.append(arm.table))
     (panel,) = panels(frame(rows + near))
-    assert report_two_by_two.two_by_two(panel, None, tmp_path)
+    assert report_two_by_two.two_by_two(panel, tmp_path)
     assert drawn[0]["distance"].min() == min(row["distance"] for row in rows if row["split"] == "test")
     assert {"test", "longer", "farther", "both"} == set(drawn[0]["split"])
 
@@ -235,11 +248,12 @@ def test_nearer_distances_at_new_lengths_stay_out_of_the_four(tmp_path, monkeypa
 def test_the_four_means_are_those_of_the_rows():
     from matplotlib.figure import Figure
 
-    table = frame(study2(2, arms=("rope",)))
+    panel = panel_of(study2(2, arms=("rope",)))
     ax = Figure().subplots()
-    report_two_by_two.block(ax, table[table["split"].isin(report_two_by_two.SHOWN)], "first_accuracy", True)
+    shown = panel.table["split"].isin(report_two_by_two.SHOWN)
+    report_two_by_two.block(ax, panel.select(shown), "first_accuracy", True)
     written = [text.get_text() for text in ax.texts if text.get_text().replace(".", "").isdigit()]
-    means = table.groupby(["split", "length", "distance"])["first_accuracy"].mean().groupby("split").mean()
+    means = panel.table.groupby(["split", "length", "distance"])["first_accuracy"].mean().groupby("split").mean()
     assert written == [f"{means[split]:.2f}".removeprefix("0") for split in ("test", "farther", "longer", "both")]
 
 
@@ -254,18 +268,18 @@ def test_a_task_whose_axes_are_tied_shows_what_it_was_asked():
 
 def test_trained_lengths_count_where_they_were_not_asked():
     some = [row for row in study1(1) if row["length"] in (4, 8, 48)]
-    assert trained_range(frame(some), "length") == (4, 16)
+    assert panel_of(some).trained_range("length") == (4, 16)
     told = [row | {"shortest_train_length": 4} for row in some]
     for asked in ((8, 48), (48,), (4, 8)):
-        assert trained_range(frame([row for row in told if row["length"] in asked]), "length") == (4, 16)
+        assert panel_of([row for row in told if row["length"] in asked]).trained_range("length") == (4, 16)
     assert "(trained: 4 to 16)" in summary_tables([row for row in told if row["length"] > 4])
 
 
 def test_older_rows_that_say_the_longest_trained_length_alone_stay_readable():
     some = [row for row in study1(1) if row["length"] in (4, 8, 48)]
-    assert trained_range(frame([row for row in some if row["length"] == 48]), "length") == (16, 16)
+    assert panel_of([row for row in some if row["length"] == 48]).trained_range("length") == (16, 16)
     mixed = [row | ({"shortest_train_length": 4} if row["arm"] == "rope" else {}) for row in some if row["length"] > 4]
-    ranges = trained_ranges(frame(mixed), "length")
+    ranges = panel_of(mixed).trained_ranges("length")
     assert ranges == [(4, 16), (8, 16)], "of an arm that doesn't say, what was asked"
 
 
@@ -277,52 +291,55 @@ def test_many_arms_wrap(tmp_path):
 
 
 def test_references_are_drawn_where_they_apply():
-    table = frame([row | {"ceiling": 0.9} for row in study2(1)])
-    assert set(references(table, "distance", "first_accuracy")) == {"chance", "ceiling"}
-    rest, all_ = (references(table, "distance", f"{part}_accuracy") for part in ("rest", "token"))
+    panel = panel_of([row | {"ceiling": 0.9} for row in study2(1)])
+    assert set(panel.references("distance", "first_accuracy")) == {"chance", "ceiling"}
+    rest, all_ = (panel.references("distance", f"{part}_accuracy") for part in ("rest", "token"))
     assert set(rest) == {"chance", "ceiling", "1-gram baseline, rest", "2-gram baseline, rest"}, "over the same tokens"
     assert set(all_) == {"chance", "ceiling", "1-gram baseline", "2-gram baseline"}
     assert rest["2-gram baseline, rest"].mean() == pytest.approx(0.95) and all_[
         "2-gram baseline"
     ].mean() == pytest.approx(0.74)
-    assert set(references(table, "distance", "exact_match")) == {"chance", "ceiling"}, "of whole pastes none is known"
-    assert set(references(frame(study1(1)), "length", "exact_match")) == {"chance", "bag of words"}
-    recall = frame([row | {"baselines": {"ngram_1": 1.0}} for row in study1(1)])
-    assert set(references(recall, "length", "exact_match")) == {"chance", "1-gram baseline"}
+    assert set(panel.references("distance", "exact_match")) == {"chance", "ceiling"}, "of whole pastes none is known"
+    assert set(panel_of(study1(1)).references("length", "exact_match")) == {"chance", "bag of words"}
+    recall = panel_of([row | {"baselines": {"ngram_1": 1.0}} for row in study1(1)])
+    assert set(recall.references("length", "exact_match")) == {"chance", "1-gram baseline"}
 
 
-def test_kept_to_and_far_numbers_of_a_run():
-    table = frame(study1(1))
-    assert kept_to(table[table["arm"] == "rope"], "length") == 48
-    assert kept_to(table[table["arm"] == "learned"], "length") == 16
-    assert kept_to(table[table["arm"] == "none"], "length") is None
-    table = frame(study2(1))
-    numbers = far(table[table["arm"] == "rope"], "first_accuracy")
+def test_solved_up_to_and_far_numbers_of_a_run():
+    panel = panel_of(study1(1))
+    assert solved_up_to(panel.arm("rope"), "length") == 48
+    assert solved_up_to(panel.arm("learned"), "length") == 16
+    assert solved_up_to(panel.arm("none"), "length") is None
+    panel = panel_of(study2(1))
+    numbers = far(panel.arm("rope"), "first_accuracy")
     assert numbers.invalid == "" and numbers.total == pytest.approx(6, abs=1) and 0 < numbers.ratio < 0.3
     assert numbers.ngram is None
-    rest, all_ = (far(table[table["arm"] == "rope"], f"{part}_accuracy").ngram for part in ("rest", "token"))
+    rest, all_ = (far(panel.arm("rope"), f"{part}_accuracy").ngram for part in ("rest", "token"))
     assert [rest, all_] == pytest.approx([24 / 8] * 2), "of a flat curve: 24 distances beyond over 8 within"
-    assert far(frame(study1(1)), "exact_match") is None
+    assert far(panel_of(study1(1)), "exact_match") is None
 
 
 def test_headline_and_far_tables():
-    head, lines = headline_table(frame(study1(3)))
-    assert head[:2] == ["arm", "kept to length"]
+    table = headline_of(study1(3))
+    head, lines = table.head, table.lines
+    assert head[:2] == ["arm", "solved up to length"]
     assert {line[0]: line[1] for line in lines}["none"] == "did not fit"
     assert {line[0]: line[1] for line in lines}["rope"] in ("48", "48 to 128")
-    head, lines = far_table(frame(study2(3)))
+    lines = far_of(study2(3)).lines
     assert [line[:2] for line in lines][:2] == [["none", "first pasted token"], ["none", "rest of the paste"]]
-    assert far_table(frame(study1(1))) is None
-    gaps = frame([row for row in study2(1) if row["distance"] not in (20, 21)])
-    assert "not valid: 2 distances were not evaluated" in far_table(gaps)[1][0][4]
-    head, lines = far_table(frame([row for row in study2(1) if row["split"] != "nearer"]))
+    assert far_of(study1(1)) is None
+    gaps = far_of([row for row in study2(1) if row["distance"] not in (20, 21)])
+    assert "not valid: 2 distances were not evaluated" in gaps.lines[0][4]
+    table = far_of([row for row in study2(1) if row["split"] != "nearer"])
+    head, lines = table.head, table.lines
     assert "sum, d 4 to 32" in head and "not valid: 3 distances were not evaluated" in lines[0][4]
     unanswered = [row | ({"first_accuracy": None} if row["distance"] == 32 else {}) for row in study2(1)]
-    assert "not valid: distance 32 was not evaluated" in far_table(frame(unanswered))[1][0][4]
+    assert "not valid: distance 32 was not evaluated" in far_of(unanswered).lines[0][4]
 
 
 def test_an_ngram_baseline_is_no_null_for_the_token_that_it_cannot_begin():
-    head, lines = far_table(frame(study2(1)))
+    table = far_of(study2(1))
+    head, lines = table.head, table.lines
     shown = {line[1]: dict(zip(head, line, strict=True)) for line in lines}
     assert shown["first pasted token"]["P of a 2-gram baseline"] == "-"
     assert float(shown["rest of the paste"]["P of a 2-gram baseline"]) > 0
@@ -334,45 +351,46 @@ def test_the_docs_define_the_numbers_as_reports_do():
 
 
 def test_no_winner_is_named_where_the_test_does_not_carry_it():
-    few = contrasts(frame(study2(2)))
-    assert few and all(one["verdict"].startswith("underpowered") for one in few)
-    many = contrasts(frame(study2(9)))
-    found = {one["contrast"]: one for one in many}
-    assert found["farther: none - rope"]["verdict"] == "none higher"
-    assert found["farther: none - rope"]["holm_p"] < 0.05
+    few = contrasts(panel_of(study2(2)))
+    assert few and all(one.verdict.startswith("underpowered") for one in few)
+    many = contrasts(panel_of(study2(9)))
+    found = {one.name: one for one in many}
+    assert found["farther: none - rope"].verdict == "none higher"
+    assert found["farther: none - rope"].holm_p < 0.05
     same = [row | {"arm": "twin"} for row in study2(9, arms=("rope",))]
-    twins = contrasts(frame(study2(9, arms=("rope",)) + same))
-    assert {one["verdict"] for one in twins} == {"not told apart"}
+    twins = contrasts(panel_of(study2(9, arms=("rope",)) + same))
+    assert {one.verdict for one in twins} == {"no significant difference"}
 
 
 def test_of_perplexities_the_lower_is_named():
     rows = [row | {"perplexity": 10 * row["first_accuracy"]} for row in study2(9)]
-    found = {one["contrast"]: one["verdict"] for one in contrasts(frame(rows))}
+    found = {one.name: one.verdict for one in contrasts(panel_of(rows))}
     assert found["farther: none - rope"] == "rope lower"
 
 
 def test_declared_contrasts_are_corrected_among_themselves():
     pairs = [("none", "rope")]
-    (one,) = [c for c in contrasts(frame(study2(6)), pairs) if c["contrast"].startswith("farther")]
-    assert one["pairs"] == 6 and one["verdict"].startswith("underpowered"), "two axes, so two contrasts"
-    assert one["smallest_p"] == pytest.approx(2 * 2 / 2**6)
-    (one,) = contrasts(frame(study2(6, windows=(64,))), pairs)
-    assert one["verdict"] == "none higher" and one["holm_p"] == one["smallest_p"] == pytest.approx(2 / 2**6)
+    (one,) = [c for c in contrasts(panel_of(study2(6)), pairs) if c.name.startswith("farther")]
+    assert one.pairs == 6 and one.verdict.startswith("underpowered"), "two axes, so two contrasts"
+    assert one.smallest_p == pytest.approx(2 * 2 / 2**6)
+    (one,) = contrasts(panel_of(study2(6, windows=(64,))), pairs)
+    assert one.verdict == "none higher" and one.holm_p == one.smallest_p == pytest.approx(2 / 2**6)
 
 
 def test_the_table_of_differences_shows_the_interval_and_the_smallest_p():
-    table = frame(study2(6, windows=(64,)))
-    head, (line,) = contrast_table(table, [("none", "rope")])
-    (one,) = contrasts(table, [("none", "rope")])
-    means = table[table["split"] == "farther"].groupby(["arm", "seed"])["first_accuracy"].mean()
+    panel = panel_of(study2(6, windows=(64,)))
+    table = contrast_table(panel, [("none", "rope")])
+    head, (line,) = table.head, table.lines
+    (one,) = contrasts(panel, [("none", "rope")])
+    means = panel.table[panel.table["split"] == "farther"].groupby(["arm", "seed"])["first_accuracy"].mean()
     low, high = t_interval(means["none"] - means["rope"])
     shown = dict(zip(head, line, strict=True))
-    assert shown["mean difference"] == f"{one['difference']:+.3f} [{low:+.3f}, {high:+.3f}]"
-    assert low < one["difference"] < high and shown["smallest p possible"] == "0.031"
-    assert contrasts(frame(study2(2, windows=(64,))), [("none", "rope")])[0]["verdict"].endswith(
+    assert shown["mean difference"] == f"{one.difference:+.3f} [{low:+.3f}, {high:+.3f}]"
+    assert low < one.difference < high and shown["smallest p possible"] == "0.031"
+    assert contrasts(panel_of(study2(2, windows=(64,))), [("none", "rope")])[0].verdict.endswith(
         "2 pairs can't reach p < .05 in 1 contrast"
     )
-    head, lines = contrast_table(frame(study2(2)))
+    lines = contrast_table(panel_of(study2(2))).lines
     assert len(lines) == 6 and "[" not in lines[0][2] and lines[0][4] == "1.000"
 
 
@@ -401,14 +419,14 @@ def test_an_encoding_looks_the_same_everywhere():
     assert look["rope"].colour == look["rope base 1e6"].colour and look["rope"].dash != look["rope base 1e6"].dash
     assert look["rope"] == styles({"rope": "rope"})["rope"]
     assert len(set(STYLES.values())) == len(STYLES), "no two encodings look alike"
-    assert order({"z": "rope", "a": "unheard-of", "b": "none"}) == ["b", "z", "a"]
+    assert in_order({"z": "rope", "a": "unheard-of", "b": "none"}) == ["b", "z", "a"]
 
 
 def test_facts_name_what_varies():
-    assert facts(frame(study1(2))) == "18,688 to 84,288 parameters, no anchor token, 2 seeds, 500 sequences per cell"
-    assert fits(frame(study1(3, unfit=("none", ("alibi", 2)))))["alibi"] == (2, 3)
+    assert facts(panel_of(study1(2))) == "18,688 to 84,288 parameters, no anchor token, 2 seeds, 500 sequences per cell"
+    assert panel_of(study1(3, unfit=("none", ("alibi", 2)))).fits["alibi"] == (2, 3)
     mixed = [row | {"bos": row["arm"] == "none"} for row in study2(1)]
-    assert "anchor token in some arms" in facts(frame(mixed))
+    assert "anchor token in some arms" in facts(panel_of(mixed))
 
 
 def test_a_drawn_line_per_seed_below_three_and_a_band_from_three_on():
@@ -416,14 +434,14 @@ def test_a_drawn_line_per_seed_below_three_and_a_band_from_three_on():
 
     def drawn(seeds):
         ax = Figure().subplots()
-        report_figures.curve(ax, frame(study2(seeds, arms=("rope",))), "distance", "first_accuracy")
+        report_figures.curve(ax, panel_of(study2(seeds, arms=("rope",))), "distance", "first_accuracy")
         blue = [line for line in ax.lines if line.get_color() == STYLES["rope"][0]]
         return len(blue), len(ax.collections)
 
     assert drawn(2) == (2, 0)
     assert drawn(3) == (1, 1)
     ax = Figure().subplots()
-    report_figures.curve(ax, frame(study1(2, arms=("none", "rope"))), "length", "exact_match")
+    report_figures.curve(ax, panel_of(study1(2, arms=("none", "rope"))), "length", "exact_match")
     assert ax.get_xscale() == "log"
     assert not [line for line in ax.lines if line.get_color() == STYLES["none"][0]], "grey: it did not fit"
     xs = np.concatenate([line.get_xdata() for line in ax.lines if line.get_color() == STYLES["rope"][0]])
@@ -432,6 +450,7 @@ def test_a_drawn_line_per_seed_below_three_and_a_band_from_three_on():
 
 def test_the_table_of_fits_says_what_each_arm_cost():
     rows = [row | {"train_flops": 1.25e12} for row in study1(2)]
-    heading, lines = fit_table(frame(rows))
+    table = fit_table(panel_of(rows))
+    heading, lines = table.head, table.lines
     assert {"parameters", "training FLOPs"} <= set(heading)
     assert all(line[heading.index("training FLOPs")] == "1.2e+12" for line in lines)

@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 
 from hf_posgen.metrics.functional import (
+    bootstrap_ratio,
     far_numbers,
     max_solved,
     overshoot_ratio,
     ratio_beyond,
     share_beyond,
+    wilson,
 )
 from hf_posgen.results.statistics import (
-    bootstrap_ratio,
     clopper_pearson,
     holm,
     sign_flip,
@@ -21,7 +22,6 @@ from hf_posgen.results.statistics import (
     t_interval,
     t_quantiles,
     underpowered,
-    wilson,
 )
 
 

@@ -365,7 +365,7 @@ def test_a_report_tells_perplexity_by_length_and_by_position(finished, tmp_path)
     assert [path.stem for path in paths.figures] == ["overview", "text_length", "text_position"]
     told = paths.markdown.read_text()
     assert "Perplexity by length (trained: 16)" in told and "token<br>frequencies" in told
-    assert "kept to length" in told and "exact match by length" not in told.lower()
+    assert "solved up to length" in told and "exact match by length" not in told.lower()
     assert "perplexity by length" in summary_tables(rows)
     page = json.loads(re.search(r'id="data"[^>]*>(.*?)</script>', paths.page.read_text(), re.DOTALL)[1])
     assert {one["key"]: one["share"] for one in page["panels"][0]["metrics"]} == {
@@ -375,14 +375,15 @@ def test_a_report_tells_perplexity_by_length_and_by_position(finished, tmp_path)
     assert page["panels"][0]["shown"] == "perplexity"
 
 
-def test_kept_to_is_the_length_where_perplexity_stays(finished):
+def test_solved_up_to_is_the_length_where_perplexity_stays(finished):
     from hf_posgen.results.frame import frame
-    from hf_posgen.results.headlines import kept_to
+    from hf_posgen.results.headlines import solved_up_to
+    from hf_posgen.results.panel import Panel
 
     rows = [row for row in read_rows(finished / "results.jsonl") if row["split"] != "validation"]
     for factors, wanted in (((1, 1.04, 1.04, 1, 1), 256), ((1, 0.5, 1.06, 1, 1), 32), ((1, 1.06, 1, 1, 1), 16)):
         made = [row | {"perplexity": 10.0 * factor} for row, factor in zip(rows, factors, strict=True)]
-        assert kept_to(frame(made), "length") == wanted
+        assert solved_up_to(Panel(frame(made)), "length") == wanted
 
 
 def test_points_by_position_are_means_over_their_tokens(finished):

@@ -2,33 +2,16 @@
 
 import hashlib
 import json
-import math
 from dataclasses import dataclass
 
 import yaml
 from huggingface_hub import EvalResult, EvalResultEntry, eval_result_entries_to_yaml
 
+from ..results.aggregate import CellMean, over_cells
+from ..results.columns import SCORES
 from ..tasks import CONFIGS, SPLITS, config_spec, resolve_task
 
-# Our metric → (the Hub's id of it, its name on the card). Of a paste, the first token and the rest stand apart; elsewhere
-# each answer is one token, and the exact match says it all.
-METRICS = {
-    "exact_match": ("exact_match", "exact match"),
-    "token_accuracy": ("accuracy", "token accuracy"),
-    "first_accuracy": ("accuracy", "first pasted token"),
-    "rest_accuracy": ("accuracy", "rest of the paste"),
-    "perplexity": ("perplexity", "perplexity"),
-}
-
-
-@dataclass(frozen=True)
-class Score:
-    """A share in 0..1, or a perplexity: its mean over cells with the 95 % interval, and the worst cell's."""
-
-    mean: float
-    low: float
-    high: float
-    worst: float
+METRICS = {key: (score.hub, score.label) for key, score in SCORES.items() if score.hub}
 
 
 @dataclass(frozen=True)
@@ -43,7 +26,7 @@ class SplitSummary:
     chance: float
     seed: int
     fit: bool
-    scores: dict[str, Score]
+    scores: dict[str, CellMean]
 
 
 def summarize(rows: list[dict]) -> list[SplitSummary]:
@@ -66,21 +49,8 @@ def _summary(split: str, rows: list[dict]) -> SplitSummary:
         chance=sum(row["chance"] for row in rows) / len(rows),
         seed=rows[0]["seed"],
         fit=bool(rows[0]["fit"]),
-        scores={metric: _score(metric, some) for metric, some in scored.items() if some},
+        scores={metric: over_cells(some, metric) for metric, some in scored.items() if some},
     )
-
-
-def _score(metric: str, rows: list[dict]) -> Score:
-    """The interval of a mean of independent cells from the intervals of the cells (the method of variance estimates
-    recovery: Zou, Huang, Zhang 2009, "A note on confidence interval estimation for a linear function of binomial
-    proportions")."""
-    values = [row[metric] for row in rows]
-    mean = sum(values) / len(rows)
-    below = math.hypot(*(row[metric] - row[f"{metric}_low"] for row in rows)) / len(rows)
-    above = math.hypot(*(row[f"{metric}_high"] - row[metric] for row in rows)) / len(rows)
-    if metric == "perplexity":
-        return Score(mean, mean - below, mean + above, max(values))
-    return Score(mean, max(0.0, mean - below), min(1.0, mean + above), min(values))
 
 
 def named(task: dict) -> bool:

@@ -9,8 +9,10 @@ import yaml
 from huggingface_hub import ModelCard, ModelCardData
 
 from ..common.files import read_rows, write_text
+from ..report.headline_tables import run_numbers
+from ..results.definitions import DEFINITIONS
 from ..results.frame import frame
-from ..results.headlines import DEFINITIONS, run_numbers
+from ..results.panel import Panel
 from ..run.build import read_yaml
 from ..run.components import describe_component, distinct_specs
 from ..run.folder import state_name
@@ -101,7 +103,7 @@ def _facts(folder: Path, run: dict, rows: list[dict], summaries: list[SplitSumma
         "fit": bool(rows[0]["fit"]) if rows else None,
         "summaries": summaries,
         "metrics": [(key, name) for key, (_, name) in METRICS.items() if any(key in one.scores for one in summaries)],
-        "numbers": run_numbers(frame(rows)) if rows else {},
+        "numbers": run_numbers(Panel(frame(rows))) if rows else {},
         "definitions": DEFINITIONS,
         "natural": run["task"]["name"] == "text",
         "cells": cells if len(cells) <= MOST_CELLS else [],

@@ -4,56 +4,46 @@ import math
 from pathlib import Path
 
 import matplotlib
-import numpy as np
 from matplotlib.lines import Line2D
 
 from ..plotting import LOOK, grid, legend, level, log_lengths, reference_lines, save, shade
-from ..results.frame import (
-    SHARES,
-    Panel,
-    axes,
-    by_seed,
-    encodings,
-    facts,
-    fits,
-    metrics,
-    references,
-    trained_ranges,
-)
-from ..results.statistics import t_interval
+from ..results.aggregate import over_seeds
+from ..results.columns import SCORES
+from ..results.panel import Panel
+from .captions import facts
 from .style import GREY, Style, styles
 
 
-def curve(ax, table, axis: str, metric: str) -> list[Line2D]:
-    """A metric along an axis; returns the handles of the legend."""
-    seeds = by_seed(table, axis, metric)
-    shade(ax, trained_ranges(table, axis))
-    handles = seed_lines(ax, table, seeds, axis, metric)
+def curve(ax, panel: Panel, axis: str, metric: str) -> list[Line2D]:
+    """Draw a score along an axis; return the handles of the legend."""
+    seeds = panel.by_seed(axis, metric)
+    shade(ax, panel.trained_ranges(axis))
+    handles = seed_lines(ax, panel, seeds, axis, metric)
     ax.set(xlabel=f"{axis} (tokens)")
     level(ax, metric)
     if axis == "length":
         log_lengths(ax, seeds[axis])
-    return handles + reference_lines(ax, references(table, axis, metric))
+    return handles + reference_lines(ax, panel.references(axis, metric))
 
 
-def seed_lines(ax, table, seeds, axis: str, metric: str) -> list[Line2D]:
-    """One arm after the other, from the columns `axis` and `metric` of `seeds` (arm, fit, seed); returns the handles.
+def seed_lines(ax, panel: Panel, seeds, axis: str, metric: str) -> list[Line2D]:
+    """Draw one arm after the other, from the columns `axis` and `metric` of `seeds` (arm, fit, seed); return the handles.
 
     From three fitting seeds on: their mean and its t interval. Below that every seed is a thin line of its own. Seeds that
     did not fit are thin and grey, and enter no mean."""
-    look, handles = styles(encodings(table)), []
-    arms = [arm for arm in encodings(table) if (seeds["arm"] == arm).any()]
+    look, handles = styles(panel.arms), []
+    arms = [arm for arm in panel.arms if (seeds["arm"] == arm).any()]
     for under, arm in enumerate(reversed(arms)):
-        mine, (fitted, all_seeds) = seeds[seeds["arm"] == arm], fits(table)[arm]
+        rows, (fitted, all_seeds) = seeds[seeds["arm"] == arm], panel.fits[arm]
         width = 1.2 + min(under, 4) * 0.4  # what lies under another line stays visible beside it
-        for _, one in mine[~mine["fit"]].groupby("seed"):
-            draw(ax, one[axis], one[metric], look[arm], fitted=False)
-        good = mine[mine["fit"]]
+        for _, run in rows[~rows["fit"]].groupby("seed"):
+            draw(ax, run[axis], run[metric], look[arm], fitted=False)
+        good = rows[rows["fit"]]
         if fitted >= 3:
             band(ax, good, axis, metric, look[arm], width + 0.4, under)
         else:
-            for _, one in good.groupby("seed"):
-                draw(ax, one[axis], one[metric], look[arm], width=width, under=under)
+            for _, run in good.groupby("seed"):
+                draw(ax, run[axis], run[metric], look[arm], width=width, under=under)
         handles.insert(0, handle(arm, look[arm], fitted, all_seeds))
     return handles
 
@@ -77,12 +67,15 @@ def draw(ax, x, y, style: Style, fitted: bool = True, width: float = 1.3, under:
 
 
 def band(ax, good, axis: str, metric: str, style: Style, width: float, under: int) -> None:
-    points = [(x, values[metric].tolist()) for x, values in good.groupby(axis)]
-    x = [point for point, _ in points]
-    draw(ax, x, [sum(values) / len(values) for _, values in points], style, width=width, under=under)
-    ends = [t_interval(values) or (math.nan, math.nan) for _, values in points]
-    top = 1 if metric in SHARES else None
-    ax.fill_between(x, *np.clip(np.array(ends).T, 0, top), color=style.colour, alpha=0.17, lw=0, zorder=1.5)
+    """Draw the mean over seeds, and its interval where there are three."""
+    x, means = [], []
+    for point, values in good.groupby(axis)[metric]:
+        x.append(point)
+        means.append(over_seeds(values, SCORES[metric].bounds))
+    draw(ax, x, [mean.mean for mean in means], style, width=width, under=under)
+    low = [math.nan if mean.low is None else mean.low for mean in means]
+    high = [math.nan if mean.high is None else mean.high for mean in means]
+    ax.fill_between(x, low, high, color=style.colour, alpha=0.17, lw=0, zorder=1.5)
 
 
 def handle(arm: str, style: Style, fitted: int, seeds: int) -> Line2D:
@@ -103,37 +96,35 @@ def handle(arm: str, style: Style, fitted: int, seeds: int) -> Line2D:
 def curves(panel: Panel, out: Path) -> list[Path]:
     """One figure per axis, one axes per metric."""
     paths = []
-    for axis in axes(panel.table):
-        shown = metrics(panel.table)
+    for axis in panel.axes:
+        shown = panel.metrics
         with matplotlib.rc_context(LOOK):
             figure, row = grid(1, len(shown), 5.4 if len(shown) > 1 else 6.8, 4.3)
-            handles = [
-                h for ax, metric in zip(row[0], shown, strict=True) for h in curve(ax, panel.table, axis, metric)
-            ]
+            handles = [h for ax, metric in zip(row[0], shown, strict=True) for h in curve(ax, panel, axis, metric)]
             legend(figure, handles, 4)
-            figure.suptitle(f"{panel.title}: unseen {axis}\n{facts(panel.table)}", fontsize=10, ha="left", x=0.02)
+            figure.suptitle(f"{panel.title}: unseen {axis}\n{facts(panel)}", fontsize=10, ha="left", x=0.02)
             paths.append(save(figure, out / f"{panel.slug}_{axis}"))
     return paths
 
 
 def overview(shown: list[Panel], out: Path) -> Path | None:
     """Each panel once, by its first metric and the axis that it is about: the picture for a README."""
-    told = [panel for panel in shown if axes(panel.table)]
-    if not told:
+    drawn = [panel for panel in shown if panel.axes]
+    if not drawn:
         return None
-    columns = min(2, len(told))
+    columns = min(2, len(drawn))
     with matplotlib.rc_context(LOOK):
-        figure, all_axes = grid(-(-len(told) // columns), columns, 5.7 if columns > 1 else 6.8, 4.5)
+        figure, all_axes = grid(-(-len(drawn) // columns), columns, 5.7 if columns > 1 else 6.8, 4.5)
         lines = 0
-        for ax, panel in zip(all_axes.flat, told, strict=False):
-            axis = axes(panel.table)[-1]
-            handles = curve(ax, panel.table, axis, metrics(panel.table)[0])
-            columns_of_it = 4 if max(len(one.get_label()) for one in handles) < 20 else 3
+        for ax, panel in zip(all_axes.flat, drawn, strict=False):
+            axis = panel.axes[-1]
+            handles = curve(ax, panel, axis, panel.metrics[0])
+            columns_of_it = 4 if max(len(handle.get_label()) for handle in handles) < 20 else 3
             legend(ax, handles, columns_of_it)
             lines = max(lines, -(-(len(handles) + 1) // columns_of_it))
             ax.set_title(f"{panel.title}: unseen {axis}", fontweight="bold", pad=30)
             ax.annotate(
-                facts(panel.table),
+                facts(panel),
                 (0, 1),
                 xycoords="axes fraction",
                 xytext=(0, 17),
@@ -141,7 +132,7 @@ def overview(shown: list[Panel], out: Path) -> Path | None:
                 fontsize=8,
                 color="#666666",
             )
-        for ax in all_axes.flat[len(told) :]:
+        for ax in all_axes.flat[len(drawn) :]:
             ax.set_visible(False)
         figure.set_figheight((3.9 + 0.21 * lines) * len(all_axes))
         return save(figure, out / "overview")

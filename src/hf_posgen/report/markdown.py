@@ -6,11 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..common.files import read_rows, write_text
-from ..results.frame import Panel, axes, facts, frame, metrics, panels
-from ..results.headlines import DEFINITIONS, contrast_table, far_table, headline_table, over_all_seeds
+from ..results.definitions import DEFINITIONS
+from ..results.frame import frame, panels
+from ..results.headlines import headlines
+from ..results.panel import Panel
 from ..run.tree import read_yaml
+from .captions import caption, facts
+from .headline_tables import all_seeds_sentence, contrast_table, far_table, headline_table
 from .page import write_page
-from .tables import axis_table, caption, fit_table, markdown, split_table, summary_tables
+from .tables import axis_table, fit_table, split_table, summary_tables
 
 __all__ = ["ReportPaths", "collect_rows", "declared_contrasts", "report", "summary_tables"]
 
@@ -56,13 +60,11 @@ def report(
 ) -> ReportPaths:
     """Write out/report.md, out/report.html and out/figures/*.png|pdf. contrasts: the pairs of arms to test (default: all).
     Raises `ValueError` where there are no rows."""
-    from . import curves as draw
-    from .maps import heat_maps
-    from .positions import position_curve
-    from .two_by_two import one_fixed_distance, two_by_two
+    from .curves import overview as draw_overview
+    from .figures import FIGURES
 
     shown, out = panels(frame(rows)), Path(out)
-    overview = draw.overview(shown, out / "figures")
+    overview = draw_overview(shown, out / "figures")
     figures = [overview] if overview else []
     blocks = [
         f"# {title}",
@@ -71,51 +73,52 @@ def report(
         EXPLORE,
     ]
     for panel in shown:
-        mine = [path for make in (draw.curves, position_curve, heat_maps) for path in make(panel, out / "figures")]
-        mine += two_by_two(panel, one_fixed_distance(shown), out / "figures")
-        figures += mine
-        blocks += _panel(panel, mine, contrasts)
+        drawn = [path for draw in FIGURES.values() for path in draw(panel, out / "figures")]
+        figures += drawn
+        blocks += _panel(panel, drawn, contrasts)
     blocks += ["## What the numbers are", DEFINITIONS]
     write_text(out / "report.md", "\n\n".join(blocks) + "\n")
-    return ReportPaths(out / "report.md", figures, write_page(rows, out, title))
+    return ReportPaths(out / "report.md", figures, write_page(shown, out, title))
 
 
 READING = """\
 The trained range is shaded. From three seeds on, lines are means over the seeds that fit in distribution, with Student's t
 interval over seeds; with fewer, every seed is a line of its own and there is no interval. An arm that did not fit (*) is
-grey: it says nothing about generalisation, and enters no mean. Small models show what can happen at their size; they refute
-nothing. Heat maps are exploratory.
+grey: nothing can be concluded about its generalisation, and it is left out of every mean. Small models show what can happen
+at their size; they refute nothing. Heat maps are exploratory.
 
-Where all four combinations of seen and unseen were asked, a 2 × 2 figure sets them side by side. Why an encoding may hold
-at an unseen length and miss at an unseen distance: a kernel that depends on the offset alone goes on selecting the trained
-offset at any length, and for the same reason where the distance changes. That is a hypothesis: these rows don't test it."""
+Where all four combinations of seen and unseen were evaluated, a 2 × 2 figure sets them side by side. Why an encoding may
+hold at an unseen length and miss at an unseen distance: a kernel that depends on the offset alone goes on selecting the
+trained offset at any length, and for the same reason where the distance changes. That is a hypothesis: these rows don't
+test it."""
 
 EXPLORE = "[report.html](report.html) holds the same rows to explore: encodings, splits, maps, a table to sort."
 
 
 def _panel(panel: Panel, figures: list[Path], pairs: list[tuple[str, str]] | None) -> list[str]:
-    table = panel.table
-    blocks = [f"## {panel.title}", _facts(table), markdown(*fit_table(table))]
+    blocks = [f"## {panel.title}", _facts(panel), fit_table(panel).markdown()]
     blocks += [f"![{path.stem.replace('_', ' ')}](figures/{path.name})" for path in figures]
-    if not axes(table):
-        blocks += ["### By split", markdown(*split_table(table))]
-    head, lines = headline_table(table)
-    if len(head) > 1:
-        blocks += ["### Headline numbers", markdown(head, lines)]
-    if over_all_seeds(table):
-        blocks.append(f"Those are over the seeds that fit. {over_all_seeds(table)}.")
-    for heading, made in (("Study 2's numbers", far_table(table)), ("Differences", contrast_table(table, pairs))):
-        blocks += [f"### {heading}", markdown(*made)] if made else []
-    for axis in axes(table):
-        for metric in metrics(table):
-            said = caption(panel, axis, metric)
-            blocks += [f"### {said[:1].upper()}{said[1:]}", markdown(*axis_table(table, axis, metric, most=24))]
+    if not panel.axes:
+        blocks += ["### By split", split_table(panel).markdown()]
+    arms = headlines(panel)
+    table = headline_table(panel, arms)
+    if len(table.head) > 1:
+        blocks += ["### Headline numbers", table.markdown()]
+    blocks += [sentence] if (sentence := all_seeds_sentence(panel)) else []
+    tables = (("Numbers over distances", far_table(panel, arms)), ("Differences", contrast_table(panel, pairs)))
+    for heading, table in tables:
+        blocks += [f"### {heading}", table.markdown()] if table else []
+    for axis in panel.axes:
+        for metric in panel.metrics:
+            words = caption(panel, axis, metric)
+            table = axis_table(panel, axis, metric, most=24)
+            blocks += [f"### {words[:1].upper()}{words[1:]}", table.markdown()]
     return blocks
 
 
-def _facts(table) -> str:
-    row = table.iloc[0]
-    words = [f"Task `{row['task']}`", facts(table)]
-    words += [f"model in {row['dtype']}"] if "dtype" in table else []
+def _facts(panel: Panel) -> str:
+    row = panel.table.iloc[0]
+    words = [f"Task `{row['task']}`", facts(panel)]
+    words += [f"model in {row['dtype']}"] if "dtype" in row else []
     words += [f"weights selected on: {row['selected_on']}"] if isinstance(row.get("selected_on"), str) else []
     return ", ".join(words) + "."

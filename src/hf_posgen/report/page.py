@@ -8,34 +8,18 @@ from importlib.resources import files
 from pathlib import Path
 
 from ..common.files import write_text
-from ..results.frame import (
-    BASELINES,
-    IN_DISTRIBUTION,
-    LABELS,
-    SHARES,
-    Panel,
-    axes,
-    baselines_beside,
-    encodings,
-    facts,
-    fits,
-    frame,
-    metrics,
-    on_axis,
-    panels,
-    trained_range,
-    trained_ranges,
-)
+from ..results.columns import BASELINES, SCORES, SPLITS, label
+from ..results.panel import Panel
 from ..results.statistics import t_quantiles
+from .captions import facts
 from .style import styles
 
-SPLITS = (*IN_DISTRIBUTION, "longer", "farther", "nearer", "between", "both")
 PLAIN = ("seed", "length", "distance", "count", "chance")
 
 
-def write_page(rows: list[dict], out: Path, title: str) -> Path:
-    """Write out/report.html; returns its path. Raises `ValueError` where there are no rows to report."""
-    text = page([describe(panel) for panel in panels(frame(rows))], title)
+def write_page(panels: list[Panel], out: Path, title: str) -> Path:
+    """Write out/report.html; return its path."""
+    text = page([describe(panel) for panel in panels], title)
     write_text(out / "report.html", text)
     return out / "report.html"
 
@@ -59,23 +43,23 @@ def page(described: list[dict], title: str) -> str:
 
 def describe(panel: Panel) -> dict:
     """What the page needs of a panel, with its rows as lists in the order of `columns`."""
-    arms = encodings(panel.table)
-    table = panel.table.sort_values("arm", key=lambda names: names.map(list(arms).index), kind="stable")
-    look, fit = styles(arms), fits(table)
-    shown = [key for key in LABELS if key in table and table[key].notna().any()]
-    splits = sorted(table["split"].unique(), key=lambda split: SPLITS.index(split) if split in SPLITS else len(SPLITS))
-    columns, rows = _columns(table, list(arms), splits, shown)
+    arms, fits = panel.arms, panel.fits
+    ordered = panel.table.sort_values("arm", key=lambda names: names.map(list(arms).index), kind="stable")
+    look, shown = styles(arms), [key for key in SCORES if panel.has(key)]
+    present = ordered["split"].unique()
+    splits = sorted(present, key=lambda split: SPLITS.index(split) if split in SPLITS else len(SPLITS))
+    columns, rows = _columns(panel, ordered, list(arms), splits, shown)
     return {
         "title": panel.title,
-        "facts": facts(table),
-        "axes": axes(table),
-        "shown": metrics(table)[0],
-        "metrics": [{"key": key, "label": LABELS[key], "share": key in SHARES} for key in shown],
-        "ranges": {axis: trained_ranges(table, axis) for axis in ("length", "distance")},
-        "references": {key: _beside(key, table) for key in shown},
+        "facts": facts(panel),
+        "axes": panel.axes,
+        "shown": panel.metrics[0],
+        "metrics": [{"key": key, "label": label(key), "share": SCORES[key].is_share} for key in shown],
+        "ranges": {axis: panel.trained_ranges(axis) for axis in ("length", "distance")},
+        "references": {key: _beside(key, panel) for key in shown},
         "splits": splits,
         "arms": [
-            {"name": arm, "fitted": fit[arm][0], "seeds": fit[arm][1], "trained": _trained(table[table["arm"] == arm])}
+            {"name": arm, "fitted": fits[arm][0], "seeds": fits[arm][1], "trained": _trained(panel, arm)}
             | {"colour": look[arm].colour, "dark": on_dark(look[arm].colour)}
             | {"marker": look[arm].marker, "variant": look[arm].variant}
             for arm in arms
@@ -85,13 +69,13 @@ def describe(panel: Panel) -> dict:
     }
 
 
-def _columns(table, arms: list[str], splits: list[str], shown: list[str]) -> tuple[list[str], list[list]]:
+def _columns(panel: Panel, table, arms: list[str], splits: list[str], shown: list[str]) -> tuple[list[str], list[list]]:
     """Names and rows: whole numbers for names, five digits for scores, None for what isn't there."""
     columns = {
         "arm": [arms.index(arm) for arm in table["arm"]],
         "split": [splits.index(split) for split in table["split"]],
         "fit": [int(fit) for fit in table["fit"]],
-        **{f"on_{axis}": on_axis(table, axis).astype(int).tolist() for axis in ("length", "distance")},
+        **{f"on_{axis}": panel.on_axis(axis)[table.index].astype(int).tolist() for axis in ("length", "distance")},
         "refs": [_known(*pair) for pair in zip(table["baselines"], table["chance"], table["ceiling"], strict=True)],
     }
     for name in (*PLAIN, *(f"{key}{end}" for key in shown for end in ("", "_low", "_high"))):
@@ -100,11 +84,10 @@ def _columns(table, arms: list[str], splits: list[str], shown: list[str]) -> tup
     return list(columns), [list(row) for row in zip(*columns.values(), strict=True)]
 
 
-def _beside(metric: str, table) -> list[str]:
-    """The names of the reference lines that compare with a metric."""
-    return (["chance", "ceiling"] if metric in SHARES else []) + [
-        BASELINES[key] for key in baselines_beside(metric, table)
-    ]
+def _beside(metric: str, panel: Panel) -> list[str]:
+    """Return the names of the reference lines that compare with a metric."""
+    points = ["chance", "ceiling"] if SCORES[metric].is_share else []
+    return points + [BASELINES[key] for key in panel.baseline_keys(metric)]
 
 
 def _known(baselines, chance: float, ceiling: float) -> dict:
@@ -120,8 +103,8 @@ def _short(value):
     return int(value) if float(value).is_integer() else round(float(value), 5)
 
 
-def _trained(table) -> dict:
-    return {axis: [_short(end) for end in trained_range(table, axis)] for axis in ("length", "distance")}
+def _trained(panel: Panel, arm: str) -> dict:
+    return {axis: [_short(end) for end in panel.trained_range(axis, arm)] for axis in ("length", "distance")}
 
 
 def on_dark(colour: str) -> str:

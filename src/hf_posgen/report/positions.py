@@ -7,24 +7,27 @@ import numpy as np
 import pandas as pd
 
 from ..plotting import LOOK, grid, legend, level, log_lengths, save, shade
-from ..results.frame import Panel, facts
+from ..results.panel import Panel
+from .captions import facts
 from .curves import seed_lines
 
 PER_OCTAVE = 4
 
 
 def by_position(table: pd.DataFrame) -> pd.DataFrame:
-    """(arm, fit, seed, position) → perplexity in windows of the longest length that was asked; empty where no row tells.
+    """Return (arm, fit, seed, position) → perplexity in windows of the longest length; empty where no row has them.
 
     Beyond the trained length positions are taken together, `PER_OCTAVE` points to a doubling. A point stands at the mean
     position of its tokens."""
     if "positions" not in table:
         return pd.DataFrame()
-    rows = table[(table["length"] == table["length"].max()) & table["positions"].map(lambda one: isinstance(one, list))]
+    rows = table[
+        (table["length"] == table["length"].max()) & table["positions"].map(lambda value: isinstance(value, list))
+    ]
     points = pd.DataFrame(
-        {"arm": row.arm, "fit": row.fit, "seed": row.seed, "trained": row.train_length, **one}
+        {"arm": row.arm, "fit": row.fit, "seed": row.seed, "trained": row.train_length, **position}
         for row in rows.itertuples()
-        for one in row.positions
+        for position in row.positions
     )
     if points.empty:
         return points
@@ -39,7 +42,7 @@ def by_position(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def position_curve(panel: Panel, out: Path) -> list[Path]:
-    """The figure, where rows tell of positions."""
+    """Draw perplexity by position, where rows hold it."""
     seeds = by_position(panel.table)
     if seeds.empty:
         return []
@@ -49,10 +52,10 @@ def position_curve(panel: Panel, out: Path) -> list[Path]:
         ax = axes[0, 0]
         ax.set_xscale("log", base=2)
         shade(ax, [(seeds["position"].min(), panel.table["train_length"].max())])
-        handles = seed_lines(ax, panel.table, seeds, "position", "perplexity")
+        handles = seed_lines(ax, panel, seeds, "position", "perplexity")
         ax.set(xlabel=f"position in a window of {longest:,} (tokens)")
         level(ax, "perplexity")
         log_lengths(ax, seeds["position"])
         legend(figure, handles, 4)
-        figure.suptitle(f"{panel.title}: by position\n{facts(panel.table)}", fontsize=10, ha="left", x=0.02)
+        figure.suptitle(f"{panel.title}: by position\n{facts(panel)}", fontsize=10, ha="left", x=0.02)
         return [save(figure, out / f"{panel.slug}_position")]

@@ -61,9 +61,3 @@ def styles(encodings: dict[str, str]) -> dict[str, Style]:
         seen[encoding] = variant + 1
         out[arm] = Style(*own[encoding], variant)
     return out
-
-
-def order(encodings: dict[str, str]) -> list[str]:
-    """Arms in the usual order of encodings, then by name."""
-    rank = {name: i for i, name in enumerate(STYLES)}
-    return sorted(encodings, key=lambda arm: (rank.get(encodings[arm], len(rank)), arm))

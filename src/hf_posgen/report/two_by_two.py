@@ -1,6 +1,7 @@
 """Seen and unseen, both axes at once: where one model holds, and where the studies seem to disagree."""
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import matplotlib
@@ -9,7 +10,9 @@ from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
 from ..plotting import LOOK, save
-from ..results.frame import LABELS, Panel, axes, encodings, facts, fits, metrics, trained_range
+from ..results.columns import label
+from ..results.panel import Panel
+from .captions import facts
 from .curves import curve
 from .maps import pivot
 
@@ -17,15 +20,16 @@ SHOWN = ("test", "longer", "farther", "both")  # nearer distances are unseen too
 GAP = 0.045  # between what was seen and what was not, of an axis
 
 
-def two_by_two(panel: Panel, beside: Panel | None, out: Path) -> list[Path]:
-    """Length × distance for every arm of a panel that was asked all four combinations, the mean of each written on it.
+def two_by_two(panel: Panel, out: Path) -> list[Path]:
+    """Draw length × distance for every arm of a panel that was evaluated on all four combinations of seen and unseen, with
+    the mean of each written on it.
 
-    beside: a study of one fixed distance, whose lengths alone are unseen, as a side panel."""
-    table = panel.table[panel.table["split"].isin(SHOWN)]
-    table = table[~(table["distance"] < trained_range(table, "distance")[0])] if len(table) else table
-    if set(table["split"]) < set(SHOWN) or table["distance"].isna().all():
+    Where the same report holds a study of one fixed distance, whose lengths alone are unseen, it is drawn beside."""
+    nearest, beside = panel.trained_range("distance")[0], one_fixed_distance(panel.siblings)
+    shown = panel.select(panel.table["split"].isin(SHOWN) & ~(panel.table["distance"] < nearest))
+    if set(shown.table["split"]) < set(SHOWN) or shown.table["distance"].isna().all():
         return []
-    arms, metric = list(encodings(table)), metrics(table)[0]
+    arms, metric = list(shown.arms), shown.metrics[0]
     columns = min(3, len(arms))
     rows = -(-len(arms) // columns)
     with matplotlib.rc_context(LOOK):
@@ -34,15 +38,15 @@ def two_by_two(panel: Panel, beside: Panel | None, out: Path) -> list[Path]:
         grid, image = figure.add_gridspec(rows, len(widths), width_ratios=widths), None
         for i, arm in enumerate(arms):
             ax = figure.add_subplot(grid[i // columns, i % columns])
-            image = block(ax, table[table["arm"] == arm], metric, leftmost=i % columns == 0) or image
-            fitted = fits(table)[arm][0] > 0
+            image = block(ax, shown.arm(arm), metric, leftmost=i % columns == 0) or image
+            fitted = shown.fits[arm][0] > 0
             ax.set_title(arm if fitted else f"{arm} (did not fit)", fontweight="bold", color="#222222")
         if image:
-            figure.colorbar(image, ax=figure.axes, label=f"accuracy, {LABELS[metric]}", fraction=0.03, pad=0.01)
+            figure.colorbar(image, ax=figure.axes, label=f"accuracy, {label(metric)}", fraction=0.03, pad=0.01)
         if beside:
             side(figure.add_subplot(grid[:, columns]), beside, [*arms, "learned"])
         figure.suptitle(
-            f"{panel.title}: unseen length × unseen distance, means over the cells shown\n{facts(table)}",
+            f"{panel.title}: unseen length × unseen distance, means over the cells shown\n{facts(shown)}",
             fontsize=10,
             ha="left",
             x=0.02,
@@ -50,13 +54,14 @@ def two_by_two(panel: Panel, beside: Panel | None, out: Path) -> list[Path]:
         return [save(figure, out / f"{panel.slug}_two_by_two")]
 
 
-def block(ax, mine, metric: str, leftmost: bool):
-    """One arm's cells, what was trained apart from what was not; returns what a colour bar can be made of (None for an arm
-    that did not fit, in greys)."""
-    fitted = bool(mine["fit"].any())
-    values = pivot(mine, "distance", "length", metric)
-    x, seen_x = places(values.columns, trained_range(mine, "length"))
-    y, seen_y = places(values.index, trained_range(mine, "distance"))
+def block(ax, arm: Panel, metric: str, leftmost: bool):
+    """Draw one arm's cells, what was trained apart from what was not; return what a colour bar can be made of.
+
+    An arm that did not fit is drawn in greys, and returns None."""
+    fitted = bool(arm.table["fit"].any())
+    values = pivot(arm.table, "distance", "length", metric)
+    x, seen_x = places(values.columns, arm.trained_range("length"))
+    y, seen_y = places(values.index, arm.trained_range("distance"))
     colours = "viridis" if fitted else "Greys"
     for on_x in (True, False):
         for on_y in (True, False):
@@ -107,15 +112,16 @@ def places(values, trained: tuple[float, float]) -> tuple[np.ndarray, np.ndarray
 
 
 def side(ax, panel: Panel, arms: list[str]) -> None:
-    """Accuracy against length at one fixed distance, of some arms as far as they fit, of all where none of them does."""
-    fitted = [arm for arm, (fit, _) in fits(panel.table).items() if fit]
+    """Draw accuracy against length at one fixed distance, of some arms as far as they fit, of all that fit where none of
+    them does."""
+    fitted = [arm for arm, (fit, _) in panel.fits.items() if fit]
     fitted = [arm for arm in fitted if arm in arms] or fitted
-    handles = curve(ax, panel.table[panel.table["arm"].isin(fitted)], "length", metrics(panel.table)[0])
+    handles = curve(ax, panel.select(panel.table["arm"].isin(fitted)), "length", panel.metrics[0])
     ax.set_title(f"{panel.title}: length alone", fontweight="bold", pad=16)
     ax.legend(handles=handles, ncol=2, frameon=False, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.2))
 
 
-def one_fixed_distance(panels: list[Panel]) -> Panel | None:
-    """The panel with most arms of those whose length alone is unseen, the first of several."""
-    alone = [panel for panel in panels if axes(panel.table) == ["length"]]
-    return max(alone, key=lambda panel: panel.table["arm"].nunique(), default=None)
+def one_fixed_distance(panels: Sequence[Panel]) -> Panel | None:
+    """Return the panel with most arms of those whose length alone is unseen, the first of several."""
+    alone = [panel for panel in panels if panel.axes == ["length"]]
+    return max(alone, key=lambda panel: len(panel.arms), default=None)

@@ -1,23 +1,7 @@
-"""The statistics of the reports; scipy does the mathematics."""
+"""Intervals over seeds and tests between arms; scipy does the mathematics."""
 
 import numpy as np
 from scipy import stats
-
-from ..metrics.posgen_accuracy.intervals import bootstrap_ratio, wilson
-from ..metrics.posgen_extrapolation.headlines import max_solved
-
-__all__ = [
-    "bootstrap_ratio",
-    "clopper_pearson",
-    "max_solved",
-    "holm",
-    "sign_flip",
-    "smallest_p",
-    "t_interval",
-    "t_quantiles",
-    "underpowered",
-    "wilson",
-]
 
 
 def clopper_pearson(successes: int, n: int, confidence: float = 0.95) -> tuple[float, float]:
@@ -41,7 +25,7 @@ def t_interval(values, confidence: float = 0.95) -> tuple[float, float] | None:
 
 
 def t_quantiles(most: int = 30, confidence: float = 0.95) -> list[float]:
-    """The factors of `t_interval` for 1 to `most` degrees of freedom."""
+    """Return the factors of `t_interval` for 1 to `most` degrees of freedom."""
     return [float(stats.t.ppf((1 + confidence) / 2, df)) for df in range(1, most + 1)]
 
 

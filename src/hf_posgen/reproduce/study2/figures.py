@@ -1,5 +1,6 @@
 """The figures of study 2's reproduction: one message each, from whatever was run."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import matplotlib
@@ -9,10 +10,13 @@ from matplotlib.ticker import FixedLocator, LogLocator, NullFormatter, NullLocat
 
 from ...common.files import read_rows
 from ...plotting import LOOK, REFERENCES, SHADE, grid, legend, reference_lines, save
+from ...report.captions import facts
 from ...report.curves import curve
 from ...report.style import Style, styles
-from ...report.two_by_two import one_fixed_distance, two_by_two
-from ...results.frame import LABELS, Panel, facts, frame, panels, references
+from ...report.two_by_two import two_by_two
+from ...results.columns import label
+from ...results.frame import frame, panels
+from ...results.panel import Panel
 from ...results.statistics import clopper_pearson, t_interval
 from ..verdicts import of
 from .claims import by_range, widths
@@ -35,8 +39,8 @@ def figures(runs: list[StreamRun], out: Path, study1: Path | None = None) -> lis
     with matplotlib.rc_context(LOOK):
         paths = [save(figure, out / name) for name, figure in made.items() if figure is not None]
     found = panels(frame(rows)) if (rows := grid_rows(runs)) else []
-    beside = one_fixed_distance(panels(frame(read_rows(study1 / "results.jsonl")))) if study1 else None
-    return paths + [path for panel in found for path in two_by_two(panel, beside, out)]
+    beside = panels(frame(read_rows(study1 / "results.jsonl"))) if study1 else []
+    return paths + [path for panel in found for path in two_by_two(replace(panel, siblings=beside), out)]
 
 
 def styled(draw):
@@ -51,7 +55,7 @@ def styled(draw):
 
 def panel_of(runs: list[StreamRun], name: str) -> Panel:
     rows = [row for run in runs if run.panel == name for row in run.rows]
-    return Panel(name, name, frame(rows))
+    return Panel(frame(rows), name, name)
 
 
 @styled
@@ -65,10 +69,10 @@ def delays(runs: list[StreamRun]):
     for row, kind in zip(all_axes, names, strict=True):
         panel = panel_of(runs, f"a {kind}")
         for ax, metric in zip(row, (FIRST, REST), strict=True):
-            handles += curve(ax, panel.table, "distance", metric)
+            handles += curve(ax, panel, "distance", metric)
             ax.set_xlabel("delay between the marks (tokens)" if kind == names[-1] else "")
             ax.set_ylabel("accuracy" if metric == FIRST else "")
-            ax.set_title(f"{NAMES[kind]}: {LABELS[metric]}", pad=14, fontweight="bold")
+            ax.set_title(f"{NAMES[kind]}: {label(metric)}", pad=14, fontweight="bold")
     legend(figure, handles, 4)
     return headed(figure, "Unseen delays", [run for run in runs if run.panel.startswith("a ")])
 
@@ -76,7 +80,7 @@ def delays(runs: list[StreamRun]):
 def headed(figure, title: str, runs: list[StreamRun]):
     """With what must stand on every figure; the same arm of two panels is two arms here."""
     rows = [row | {"arm": f"{run.panel} {run.arm}"} for run in runs for row in run.rows]
-    figure.suptitle(f"{title}\n{facts(frame(rows))}", fontsize=10, ha="left", x=0.02)
+    figure.suptitle(f"{title}\n{facts(Panel(frame(rows)))}", fontsize=10, ha="left", x=0.02)
     return figure
 
 
@@ -187,7 +191,7 @@ def transfer(runs: list[StreamRun], study: str):
 
 def beside(ax, runs: list[StreamRun], panel: str) -> dict[str, Line2D]:
     """Draws chance, ceiling and n-gram baselines of all pasted tokens, which hang on the task alone; {name: its handle}."""
-    handles = reference_lines(ax, references(panel_of(runs, panel).table, "distance", TOKENS))
+    handles = reference_lines(ax, panel_of(runs, panel).references("distance", TOKENS))
     return {handle.get_label(): handle for handle in handles}
 
 
