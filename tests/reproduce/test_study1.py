@@ -26,7 +26,7 @@ def test_full_sequence_runs_are_judged_on_their_last_position(tmp_path):
     base["train"] |= {"steps": 2, "batch_size": 4}
     base["evaluation"]["count"] = 8
     rows = study1.trained(tree, tmp_path, 1, True)
-    last = study1.asked_at_the_end(rows, tmp_path)
+    last = study1.evaluated_at_the_end(rows, tmp_path)
     assert len(last) == len([row for row in rows if row["split"] != "validation"])
     assert {(row["panel"], row["arm"], row["fit"]) for row in last} == {("multilayer", "rope", False)}
     wide = [row for row in last if row["length"] == 48]

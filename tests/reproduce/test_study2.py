@@ -4,11 +4,13 @@ from pathlib import Path
 import pytest
 
 from hf_posgen.common.files import read_rows
-from hf_posgen.reproduce.steps import markdown
+from hf_posgen.plotting import look
+from hf_posgen.reproduce.study2 import claims
 from hf_posgen.reproduce.study2 import figures as study2_figures
 from hf_posgen.reproduce.study2 import run as study2
 from hf_posgen.reproduce.study2.evaluated import grid_rows
 from hf_posgen.reproduce.study2.streams import TOKENS, streams
+from hf_posgen.reproduce.verdict_page import verdict_page
 from hf_posgen.reproduce.verdicts import Verdict
 from hf_posgen.sweep.spec import presets, read_sweep, sweep_runs
 from tests.helpers.synthetic_rows import study2 as made_up
@@ -98,13 +100,13 @@ def test_the_ratio_is_of_the_tokens_that_its_title_names():
     for run in runs:
         for row in run.rows:
             row["token_accuracy"] = row["first_accuracy"] / 2 if row["distance"] > run.trained[1] else 1.0
-    figure = study2_figures.diversity(facts(runs))
+    with look():
+        figure = study2_figures.diversity(facts(runs))
     drawn = [value for line in figure.axes[1].lines if line.get_marker() != "None" for value in line.get_ydata()]
+    assert "all pasted tokens" in figure.axes[1].get_title(loc="left")
     for high in (2, 4):
         ratios = [run.far(TOKENS).ratio for run in runs if run.panel == f"b range-{high}"]
-        assert any(abs(value - sum(ratios) / 3) < 1e-6 for value in drawn) and "all pasted tokens" in figure.axes[
-            1
-        ].get_title(loc="left")
+        assert any(abs(value - sum(ratios) / 3) < 1e-6 for value in drawn)
 
 
 def test_nothing_run_draws_nothing(tmp_path):
@@ -120,12 +122,30 @@ def test_results_show_fit_sums_and_validity():
 
 
 def test_what_was_not_measured_takes_no_room():
-    nothing = {"pairs": 0, "difference": None}
-    numbers = {"C": {"none > rope": {"pairs": 8, "p": 0.02}, "arms": {}}, "S": {"none > rope": nothing, "arms": {}}}
-    text = markdown("t", "how", [Verdict("2.A", "said", "below", "partly", "why", numbers)], [])
-    assert json.loads(text.split("```json")[1].split("```")[0]) == {"C": {"none > rope": {"pairs": 8, "p": 0.02}}}
-    bare = markdown("t", "how", [Verdict("2.B", "said", "below", "not judged", "not run", {"slope": nothing})], [])
-    assert "json" not in bare and "Nothing was measured." in bare
+    nothing = {"pairs": 0, "difference": None, "low": None, "high": None}
+    contrast = {"pairs": 8, "difference": 1.4384, "low": 0.9, "high": 2.0, "p": 0.02, "underpowered": False}
+    numbers = {"C": {"none > rope": contrast, "arms": {}}, "S": {"none > rope": nothing, "arms": {}}}
+    page = verdict_page("t", "how", [Verdict("2.A", "statement", "below", "partly reproduced", "reason", numbers)], [])
+    table = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines() if line.startswith("|")][
+        -3:
+    ]
+    assert table[0] == ["", "pairs of seeds", "mean difference", "p", "too few pairs to test"]
+    assert table[2] == ["none > rope", "8", "1.44 [0.9, 2]", "0.02", "no"]
+    assert "C:" in page and "S:" not in page and "arms" not in page and "{" not in page
+    bare = verdict_page(
+        "t", "how", [Verdict("2.B", "statement", "below", "not judged", "not run", {"slope": nothing})], []
+    )
+    assert bare.count("|") == 15 and "Nothing was measured." in bare
+
+
+def test_every_number_of_every_verdict_is_in_a_table():
+    runs = made("a full", "none", 8) + made("a full", "rope", 1) + made("a selective", "none", 8) + by_width()
+    verdicts = claims.judge(runs)
+    page = verdict_page("t", "how", verdicts, [])
+    assert "{" not in page and "null" not in page
+    arms = next(verdict for verdict in verdicts if verdict.claim == "2.A").numbers["C"]["arms"]
+    assert f"{arms['none']['token_accuracy']['P_of_2gram_baseline']:.3g}" in page
+    assert "P_of_2gram_baseline" not in arms["none"]["first_accuracy"], "it is counted over all pasted tokens"
 
 
 @pytest.fixture
@@ -168,7 +188,7 @@ def test_from_training_to_verdicts_and_on_again(short, tmp_path):
 def test_a_mixture_is_asked_both_kinds_from_the_same_weights(short, tmp_path):
     verdicts = study2.reproduce(tmp_path, scale="paper", parts=["c"], arms=["rope"], workers=2, quiet=True)
     (found,) = (verdict for verdict in verdicts if verdict.claim == "2.C")
-    assert "models of" in found.why
+    assert "models of" in found.reason
     (folder, _) = sorted((tmp_path / "c").glob("mixed-rope-*/"))
     rows = read_rows(folder / "selective.jsonl")
     assert {row["kind"] for row in rows} == {"selective"} and {row["arm"] for row in rows} == {"rope"}

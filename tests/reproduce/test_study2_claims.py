@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from hf_posgen.reproduce.study2 import claims
-from hf_posgen.reproduce.study2.streams import paired, streams
+from hf_posgen.reproduce.study2.contrasts import paired
+from hf_posgen.reproduce.study2.streams import streams
 
 SMALL, LARGE = 200_000, 25_000_000
 REACH = {"none": 8, "alibi": 5, "rope": 1}
@@ -50,34 +51,41 @@ def test_pairs_are_seeds_where_both_fit():
 
 @pytest.mark.parametrize(
     ("reach", "verdict"),
-    [(REACH, "reproduced"), (REACH | {"alibi": 1}, "partly"), ({"none": 1, "alibi": 1, "rope": 8}, "not")],
+    [
+        (REACH, "reproduced"),
+        (REACH | {"alibi": 1}, "partly reproduced"),
+        ({"none": 1, "alibi": 1, "rope": 8}, "not reproduced"),
+    ],
 )
 def test_rope_worst(reach, verdict):
     found = claims.rope_worst(both_tasks(reach, parameters=LARGE))
-    assert found.verdict == verdict and "25,000,000 parameters" in found.why
+    assert found.verdict == verdict and "25,000,000 parameters" in found.reason
     small = claims.rope_worst(both_tasks(reach))
-    assert small.verdict == ("not judged" if verdict == "not" else verdict), "a small model refutes nothing"
+    assert small.verdict == ("not judged" if verdict == "not reproduced" else verdict), "a small model refutes nothing"
 
 
 def test_six_pairs_cannot_carry_three_contrasts():
     found = claims.rope_worst(both_tasks(seeds=6, parameters=LARGE))
-    assert found.verdict == "not judged" and "too few fitted pairs" in found.why
+    assert found.verdict == "not judged" and "too few fitted pairs" in found.reason
     assert claims.rope_worst(both_tasks(seeds=7)).verdict == "reproduced"
 
 
 def test_an_arm_that_does_not_fit_leaves_its_contrasts_open():
     found = claims.rope_worst(both_tasks(unfit=("none",)))
-    assert found.verdict == "partly" and "too few fitted pairs of seeds for the test: C: none > rope" in found.why
+    assert (
+        found.verdict == "partly reproduced"
+        and "too few fitted pairs of seeds for the test: C: none > rope" in found.reason
+    )
 
 
 def test_none_over_alibi_needs_the_papers_size():
     assert claims.none_over_alibi(both_tasks(parameters=LARGE)).verdict == "reproduced"
     found = claims.none_over_alibi(both_tasks())
-    assert found.verdict == "not judged" and "8 layers of width 512" in found.why
+    assert found.verdict == "not judged" and "8 layers of width 512" in found.reason
     assert found.numbers["C"]["difference"] > 0, "the number is shown"
 
 
-@pytest.mark.parametrize(("exponent", "verdict"), [(0.5, "reproduced"), (1.3, "not")])
+@pytest.mark.parametrize(("exponent", "verdict"), [(0.5, "reproduced"), (1.3, "not reproduced")])
 def test_diversity_is_a_slope(exponent, verdict):
     runs = []
     for high in (2, 4, 8, 16):
@@ -85,7 +93,7 @@ def test_diversity_is_a_slope(exponent, verdict):
             reach = round(6 * (high + 1) ** exponent / 3**exponent)
             runs += made(f"b range-{high}", arm, reach, trained=(0, high), asked=high + reach + 5, parameters=LARGE)
     found = claims.diversity(runs)
-    assert found.verdict == verdict, found.why
+    assert found.verdict == verdict, found.reason
     assert found.numbers["slope rope"]["mean"] == pytest.approx(exponent, abs=0.1)
     three = [run for run in runs if run.panel != "b range-16"]
     assert claims.diversity(three).verdict == "not judged"
@@ -114,9 +122,9 @@ def test_transfer_by_region():
     changes |= {(kind, arm): {near: 0.2, far: -0.2} for kind in ("full", "selective") for arm in ("none", "alibi")}
     assert claims.transfer(mixture("c", False, changes)).verdict == "reproduced"
     found = claims.transfer(mixture("c", False, changes | {("full", "rope"): {near: -0.02}}))
-    assert found.verdict == "partly" and "fails: C: RoPE loses near" in found.why
+    assert found.verdict == "partly reproduced" and "fails: C: RoPE loses near" in found.reason
     assert found.numbers["none"]["C near"]["distances"] == "36-55"
-    assert claims.transfer([]).why == "not run"
+    assert claims.transfer([]).reason == "not run"
 
 
 def test_transfer_between_separated_ranges():
@@ -125,7 +133,8 @@ def test_transfer_between_separated_ranges():
     assert claims.transfer_separated(mixture("c-separated", True, changes)).verdict == "reproduced"
     changes[("full", "rope")] = {range(15, 26): -0.2}
     assert (
-        "fails: C: RoPE loses nothing in range" in claims.transfer_separated(mixture("c-separated", True, changes)).why
+        "fails: C: RoPE loses nothing in range"
+        in claims.transfer_separated(mixture("c-separated", True, changes)).reason
     )
 
 
@@ -147,25 +156,25 @@ def by_width(unfit=()):
 
 def test_size():
     found = claims.size(by_width(unfit=[(32, "none")]))
-    assert found.verdict == "partly" and "too few seeds for the test: none wider is farther" in found.why
-    held = found.why.split("holds: ")[1].split(";")[0]
+    assert found.verdict == "partly reproduced" and "too few seeds for the test: none wider is farther" in found.reason
+    held = found.reason.split("holds: ")[1].split(";")[0]
     assert "only none fails to fit when narrow" in held and "ALiBi breaks sooner with 8 heads than with 4" in held
     every = claims.size(by_width())
-    assert every.verdict == "partly" and "fails: only none fails to fit when narrow" in every.why
+    assert every.verdict == "partly reproduced" and "fails: only none fails to fit when narrow" in every.reason
     assert every.numbers["widest less narrowest"]["none"]["difference"] > 0
 
 
 def test_seeds_differ_little_or_not():
     assert claims.seeds_minor(both_tasks(seeds=6)).verdict == "reproduced"
     runs = both_tasks(seeds=3, parameters=LARGE) + both_tasks({"none": 20, "alibi": 20, "rope": 20}, parameters=LARGE)
-    assert claims.seeds_minor(runs).verdict == "not"
+    assert claims.seeds_minor(runs).verdict == "not reproduced"
 
 
 def test_twice_as_far():
     found = claims.twice_as_far(both_tasks({"none": 9, "alibi": 8, "rope": 1}))
-    assert found.verdict == "partly" and "holds: none at 16, alibi at 16; fails: rope at 16" in found.why
+    assert found.verdict == "partly reproduced" and "holds: none at 16, alibi at 16; fails: rope at 16" in found.reason
     assert found.numbers["none"]["floor"] == pytest.approx(0.031)
 
 
 def test_nothing_run_means_nothing_judged():
-    assert {(verdict.verdict, verdict.why) for verdict in claims.judge([])} == {("not judged", "not run")}
+    assert {(verdict.verdict, verdict.reason) for verdict in claims.judge([])} == {("not judged", "not run")}

@@ -1,98 +1,150 @@
 """The figures of study 1's reproduction: curves, the dilution law over seeds, and one run's analyses of each kind."""
 
+import colorsys
+from dataclasses import replace
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.colors import to_hex, to_rgb
 
 from ...analysis import carrier_kernel, min_norm, pinning
-from ...plotting import COLOURS
-from ...plotting import side_by_side as panels
-from ...plotting import trained_lengths as lengths_axis
+from ...analysis.dilution import draw_predictions
+from ...plotting import COLOURS, REFERENCES, legend_below, look, save, side_by_side, trained_lengths
+from ...report.style import Style, styles
 from ...results.statistics import t_interval
-from ..verdicts import Run, of
+from ..verdicts import Run, runs_of
+
+TRAIN_LENGTH = 16
+PANELS = {
+    "offset3": "One layer, last query, offset 3",
+    "offset1": "One layer, last query, offset 1",
+    "offset7": "One layer, last query, offset 7",
+    "linear": "Linear attention, offset 3",
+    "recurrent": "Linear recurrence, offset 3",
+    "anchor": "Two layers without positions",
+    "hybrid": "Two layers that differ",
+    "multilayer": "Two layers of two heads, every position",
+}
+ARMS = {
+    "rope": "RoPE",
+    "learned": "learned",
+    "learned-init1": "learned, initial scale 1",
+    "learned-shifted": "learned, shifted by up to 1008",
+    "learned-shifted32": "learned, shifted by up to 32",
+    "sinusoidal": "sinusoidal",
+    "none": "no encoding",
+    "alibi": "ALiBi",
+    "clipped": "clipped distances",
+    "rope-lineargrid": "RoPE, even frequencies up to 1",
+    "rope-linear": "RoPE",
+    "rope-lineargrid-linear": "RoPE, even frequencies up to 1",
+    "rope-fullband-linear": "RoPE, even frequencies up to π",
+    "rope-fullband": "the same with softmax",
+    "learned-linear": "learned, initial scale 1",
+    "rope-linear-elu1": "RoPE, normalised (elu + 1)",
+    "recurrence-dense": "dense transition",
+    "none-2": "without a BOS token",
+    "none-2-anchor": "with a BOS token",
+    "rope+none": "RoPE, then none",
+    "recurrence+softmax": "recurrence, then softmax",
+}
+SINGLES = (  # the figure of one run: file, panel, arm, analysis
+    ("study1_kernel", "offset3", "rope", carrier_kernel),
+    ("study1_pinning", "offset3", "learned", pinning),
+    ("study1_pinning_init1", "offset3", "learned-init1", pinning),
+    ("study1_min_norm", "linear", "rope-linear", min_norm),
+    ("study1_min_norm_fullband", "linear", "rope-fullband-linear", min_norm),
+)
 
 
 def figures(runs: list[Run], out: Path) -> list[Path]:
-    """Draw what the runs allow; returns the files."""
-    out.mkdir(parents=True, exist_ok=True)
-    made = {"study1_curves": curves(runs), "study1_dilution": dilution(runs)}
-    singles = (
-        ("study1_kernel", "offset3", "rope", "carrier_kernel", carrier_kernel),
-        ("study1_pinning", "offset3", "learned", "pinning", pinning),
-        ("study1_pinning_init1", "offset3", "learned-init1", "pinning", pinning),
-        ("study1_min_norm", "linear", "rope-linear", "min_norm", min_norm),
-        ("study1_min_norm_fullband", "linear", "rope-fullband-linear", "min_norm", min_norm),
-    )
-    for name, panel, arm, analysis, module in singles:
-        found = [
-            run
-            for run in of(runs, panel, arm, fitted=False)
-            if "heads" in run.analysis.get(analysis, {}) or ("grids" in run.analysis.get(analysis, {}))
-        ]
-        made[name] = module.figure(found[0].analysis[analysis]) if found else None
-    paths = []
-    for name, figure in made.items():
-        if figure is not None:
-            figure.savefig(out / f"{name}.png", dpi=130)
-            plt.close(figure)
-            paths.append(out / f"{name}.png")
-    return paths
+    """Draw what the runs allow; return the files."""
+    with look():
+        made = {"study1_curves": curves(runs), "study1_dilution": dilution(runs)}
+        for name, panel, arm, analysis in SINGLES:
+            result = first_result(runs_of(runs, panel, arm, fitted=False), analysis.__name__.rpartition(".")[2])
+            made[name] = analysis.figure(result) if result else None
+        return [save(figure, out / name) for name, figure in made.items() if figure is not None]
+
+
+def first_result(runs: list[Run], analysis: str) -> dict | None:
+    """Return what an analysis measured in the first run that has it; None where none has."""
+    results = (run.analysis.get(analysis, {"not_applicable": ""}) for run in runs)
+    return next((result for result in results if "not_applicable" not in result), None)
 
 
 def curves(runs: list[Run]):
-    """Accuracy against length, one axes per panel; arms that did not fit are dotted and grey."""
-    names = list(dict.fromkeys(run.panel for run in runs))
-    fig, axes = panels(len(names), width=3.6, height=3.9, columns=4)
-    for ax, panel in zip(axes, names, strict=True):
-        arms = list(dict.fromkeys(run.arm for run in runs if run.panel == panel))
-        for i, arm in enumerate(arms):
-            fitted = of(runs, panel, arm)
-            shown = fitted or of(runs, panel, arm, fitted=False)
-            lengths = sorted(shown[0].accuracy)
-            values = np.array([[run.accuracy[n] for n in lengths] for run in shown])
-            colour = COLOURS[i % len(COLOURS)] if fitted else "#9a9a9a"
-            style = ":" if not fitted else "-" if i < len(COLOURS) else "--"  # colours come round, their lines don't
-            label = arm if fitted else f"{arm} (did not fit)"
-            ax.plot(lengths, values.mean(0), style, marker="osv^DPX*"[i % 8], ms=3, lw=1.2, color=colour, label=label)
-            if len(shown) >= 3 and fitted:
-                bands = np.clip([t_interval(column) for column in values.T], 0, 1)
-                ax.fill_between(lengths, *bands.T, color=colour, alpha=0.15, lw=0)
-        counts = next(run.bag_of_words for run in runs if run.panel == panel)
-        ax.plot(
-            sorted(counts), [counts[n] for n in sorted(counts)], lw=0.9, ls="--", color="#555555", label="bag of words"
-        )
-        lengths_axis(ax, 16)
-        ax.set(ylim=(-0.02, 1.04), ylabel="accuracy", title=panel)
-        ax.legend(fontsize=6.5, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2)
-    return fig
+    """Draw accuracy against length, one axes per panel; None where nothing was run."""
+    panels = list(dict.fromkeys(run.panel for run in runs))
+    if not panels:
+        return None
+    figure, axes = side_by_side(len(panels), width=5, height=5, columns=3)
+    for ax, panel in zip(axes, panels, strict=True):
+        in_panel = [run for run in runs if run.panel == panel]
+        for arm, style in arm_styles(in_panel).items():
+            arm_curve(ax, runs_of(runs, panel, arm), runs_of(runs, panel, arm, fitted=False), style)
+        lengths = sorted(length for length, value in in_panel[0].bag_of_words.items() if value is not None)
+        colour, dash = REFERENCES["bag of words"]
+        values = [in_panel[0].bag_of_words[length] for length in lengths]
+        ax.plot(lengths, values, lw=1.1, ls=dash, color=colour, label="bag of words")
+        trained_lengths(ax, sorted(in_panel[0].accuracy), TRAIN_LENGTH)
+        ax.set(ylim=(-0.03, 1.05), ylabel="accuracy, exact match")
+        ax.set_title(PANELS.get(panel, panel), fontweight="bold")
+        legend_below(ax)
+    seeds = len({run.seed for run in runs})
+    words = f"up to {seeds} seeds: mean over those that fit and its 95 % interval"
+    figure.suptitle(f"Unseen lengths\n{words}", fontsize=10, ha="left", x=0.02)
+    return figure
+
+
+def arm_curve(ax, fitted: list[Run], all_runs: list[Run], style: Style) -> None:
+    """Draw an arm's mean over its fitted runs with an interval; where none fits, the mean over all, dotted."""
+    shown, dash = (fitted, style.dash) if fitted else (all_runs, ":")
+    lengths = sorted(shown[0].accuracy)
+    values = np.array([[run.accuracy[length] for length in lengths] for run in shown])
+    fill = "white" if style.variant else style.colour
+    label = ARMS.get(shown[0].arm, shown[0].arm) + ("" if fitted else " (did not fit)")
+    line = {"color": style.colour, "ls": dash, "lw": 1.3, "marker": style.marker, "ms": 4, "mfc": fill, "label": label}
+    ax.plot(lengths, values.mean(0), **line)
+    if len(fitted) >= 3:
+        bands = np.clip([t_interval(column) for column in values.T], 0, 1)
+        ax.fill_between(lengths, *bands.T, color=style.colour, alpha=0.15, lw=0)
+
+
+def arm_styles(runs: list[Run]) -> dict[str, Style]:
+    """Return {arm: style}: the reports' colour and marker of its encoding; further arms of one encoding in other shades."""
+    looks = styles({run.arm: run.encoding for run in runs})
+    return {arm: replace(style, colour=shaded(style.colour, style.variant)) for arm, style in looks.items()}
+
+
+def shaded(colour: str, variant: int) -> str:
+    """Return a colour of the same hue: lighter and darker in turn, farther off the higher the variant."""
+    hue, lightness, saturation = colorsys.rgb_to_hls(*to_rgb(colour))
+    lightness += (0, 0.22, -0.16, 0.34, -0.24)[variant % 5]
+    return to_hex(colorsys.hls_to_rgb(hue, min(0.8, max(0.08, lightness)), saturation))
 
 
 def dilution(runs: list[Run]):
-    """1/α - 1 against L - 1 for every fitted seed, with the fit on trained lengths, and the accuracies predicted."""
-    results = [
-        run.analysis["dilution"] for run in of(runs, "offset3", "rope") if "lengths" in run.analysis.get("dilution", {})
-    ]
+    """Draw 1/α - 1 against L - 1 for every fitted seed with the mean fit on trained lengths, and the accuracies predicted;
+    None where no run was analysed."""
+    results = [run.analysis.get("dilution", {}) for run in runs_of(runs, "offset3", "rope")]
+    results = [result for result in results if "lengths" in result]
     if not results:
         return None
-    fig, axes = panels(2, width=5)
+    figure, (left, right) = side_by_side(2, width=5)
     lengths = np.array(results[0]["lengths"])
     for i, result in enumerate(results):
-        label = "seeds" if i == 0 else None
-        axes[0].loglog(
-            lengths - 1, 1 / np.array(result["alpha"]) - 1, "o", ms=2.5, alpha=0.6, color=COLOURS[0], label=label
-        )
+        label = f"measured, {len(results)} seeds" if i == 0 else None
+        inverse = 1 / np.array(result["alpha"]) - 1
+        left.loglog(lengths - 1, inverse, "o", ms=2.5, alpha=0.6, color=COLOURS[0], label=label)
     c = np.mean([result["c_inside"] for result in results])
-    axes[0].loglog(
-        lengths - 1, c * (lengths - 1), color=COLOURS[1], lw=1.3, label=f"mean c of trained lengths: {c:.3g}"
-    )
-    axes[0].set(xlabel="L - 1 (tokens)", ylabel="1/α - 1", title="dilution law, RoPE at k = 3")
-    for (name, _), colour in zip(results[0]["accuracy"].items(), COLOURS, strict=False):
-        values = np.mean([result["accuracy"][name] for result in results], axis=0)
-        line = "--" if name == "full_kernel" else "-"
-        axes[1].plot(lengths, values, line, marker="o", ms=3, lw=1.2, color=colour, label=name.replace("_", " "))
-    lengths_axis(axes[1], 16)
-    axes[1].set(ylim=(0, 1.04), ylabel="accuracy", title="predicted and measured, mean over seeds")
-    for ax in axes:
-        ax.legend(fontsize=7, frameon=False)
-    return fig
+    label = f"fit on trained lengths, mean c = {c:.3g}"
+    left.loglog(lengths - 1, c * (lengths - 1), color=COLOURS[1], lw=1.3, label=label)
+    left.set(xlabel="L - 1 (tokens)", ylabel="1/α - 1", title="dilution law, RoPE at offset 3")
+    names = results[0]["accuracy"]
+    draw_predictions(right, lengths, {n: np.mean([r["accuracy"][n] for r in results], axis=0) for n in names})
+    right.set_title(f"accuracy, measured and predicted\nmean over {len(results)} seeds")
+    trained_lengths(right, lengths, TRAIN_LENGTH)
+    for ax in (left, right):
+        legend_below(ax, 1)
+    return figure

@@ -15,8 +15,9 @@ from ...analysis import ANALYSES, analyze
 from ...common.files import write_text
 from ...run.build import read_yaml
 from ...sweep.spec import read_sweep
-from ..steps import cell, evaluate_again, markdown, part_of, trained
-from ..verdicts import Run, Verdict, collect, of, summary
+from ..steps import accuracy_cell, evaluate_again, part_of, trained
+from ..verdict_page import verdict_page
+from ..verdicts import Run, Verdict, collect, runs_of, summary
 from .claims import judge
 
 # What each panel's runs are analysed for; the first seed of every arm is analysed for everything, with figures.
@@ -44,7 +45,7 @@ def reproduce(
     """
     out, tree = Path(out), read_sweep("study1")
     tree["panels"] = part_of(tree["panels"], seeds, panels, arms)
-    rows = asked_at_the_end(trained(tree, out, workers, quiet), out)
+    rows = evaluated_at_the_end(trained(tree, out, workers, quiet), out)
     _analyze_all(collect(rows, out), workers or os.cpu_count() or 1, quiet)
     runs = collect(rows, out)
     verdicts = judge(runs)
@@ -52,7 +53,7 @@ def reproduce(
     return verdicts
 
 
-def asked_at_the_end(rows: list[dict], out: Path) -> list[dict]:
+def evaluated_at_the_end(rows: list[dict], out: Path) -> list[dict]:
     """Rows of what the last position answers, for runs trained and measured at every position too: of a longer sequence's
     positions many lie inside the trained range, and their mean says little about those beyond."""
     found = []
@@ -109,7 +110,7 @@ def write_outcome(out: Path, runs: list[Run], verdicts: list[Verdict]) -> None:
     content = {"verdicts": [asdict(v) for v in verdicts], "learned_table_by_hand": by_hand}
     write_text(out / "verdicts.json", json.dumps(content, indent=1) + "\n")
     write_text(out / "results.md", "# Study 1: accuracy by length\n\n" + table(runs, by_hand) + "\n")
-    write_text(out / "verdicts.md", markdown("Study 1: verdicts", HOW, verdicts, made))
+    write_text(out / "verdicts.md", verdict_page("Study 1: verdicts", HOW, verdicts, made))
 
 
 LENGTHS = (16, 17, 24, 48, 128, 512, 1024)
@@ -119,7 +120,7 @@ def table(runs: list[Run], by_hand: dict[int, float]) -> str:
     """Every arm: share of seeds that fit, and mean accuracy with Student's t interval over those (over all where none)."""
     lines = []
     for panel, arm in dict.fromkeys((run.panel, run.arm) for run in runs):
-        every, fitted = of(runs, panel, arm, fitted=False), of(runs, panel, arm)
+        every, fitted = runs_of(runs, panel, arm, fitted=False), runs_of(runs, panel, arm)
         shown = fitted or every
         line = {
             "panel": panel,
@@ -127,7 +128,7 @@ def table(runs: list[Run], by_hand: dict[int, float]) -> str:
             "parameters": f"{every[0].parameters:,}",
             "fit": f"{len(fitted)} of {len(every)}",
         }
-        line |= {str(n): cell(summary(run.accuracy[n] for run in shown if n in run.accuracy)) for n in LENGTHS}
+        line |= {str(n): accuracy_cell(summary(run.accuracy[n] for run in shown if n in run.accuracy)) for n in LENGTHS}
         lines.append(line)
     lines.append(
         {"panel": "by hand", "arm": "learned, not trained", "parameters": "", "fit": ""}
@@ -143,5 +144,5 @@ def table(runs: list[Run], by_hand: dict[int, float]) -> str:
 
 HOW = """\
 Means over the seeds that fit, with Student's t interval. Thresholds were written down before the run, in
-`hf_posgen/reproduce/study1_claims.py`. Task sizes, model sizes and every formula are reconstructed: the paper was read from
+`hf_posgen/reproduce/study1/claims.py`. Task sizes, model sizes and every formula are reconstructed: the paper was read from
 its abstract. The models are tiny, and a verdict is about models of this size."""
