@@ -17,6 +17,14 @@ LABELS = {
     "pairs": "pairs of seeds",
     "share_at_least": "share that fits, at least",
     "share_at_most": "share that fits, at most",
+    "first_summed_beyond": "first pasted token, summed beyond",
+    "first_accuracy": "first pasted token",
+    "token_accuracy": "all pasted tokens",
+    "P_invalid": "why P is not valid",
+    "P_overshooting_by_5": "P of overshooting by 5",
+    "P_of_2gram_baseline": "P of the 2-gram baseline",
+    "range_of_mean": "range over seeds, of the mean",
+    "null": "null: a key drawn at random",
 }
 
 
@@ -26,11 +34,12 @@ def verdict_page(title: str, how: str, verdicts: list[Verdict], figures: list[Pa
         {"claim": v.claim, "statement": v.statement, "verdict": f"**{v.verdict}**", "reason": v.reason}
         for v in verdicts
     ]
-    lines = [f"# {title}", "", how, "", _markdown(overview)]
+    link = "All numbers, as JSON: [verdicts.json](verdicts.json)."
+    lines = [f"# {title}", "", how, "", link, "", _markdown(overview)]
     for verdict in verdicts:
         lines += ["", f"## {verdict.claim}: {verdict.verdict}", "", verdict.statement, ""]
-        lines += [f"Threshold: {verdict.threshold}.", ""]
-        lines += tables(measured(verdict.numbers)) or ["Nothing was measured."]
+        lines += [f"Threshold: {verdict.threshold}."]
+        lines += tables(measured(verdict.numbers)) or ["", "Nothing was measured."]
     lines += [""] + [f"![{path.stem}](figures/{path.name})" for path in figures]
     return "\n".join(lines) + "\n"
 
@@ -47,29 +56,33 @@ def measured(numbers):
 
 def tables(numbers: dict, caption: str = "") -> list[str]:
     """Return nested numbers as lines of Markdown: a table for every group of entries that hold numbers themselves, under
-    the path to it."""
+    the path to it; what is nested in several entries of a group is a group again."""
     single = {key: value for key, value in numbers.items() if _is_value(value)}
-    rows = {
-        key: value for key, value in numbers.items() if not _is_value(value) and any(map(_is_value, value.values()))
-    }
+    rows = {key: value for key, value in numbers.items() if key not in single and any(map(_is_value, value.values()))}
     lines = []
     if single:
         lines += _captioned(caption, [{"": _label(key), "value": _text(value)} for key, value in single.items()])
     if rows:
         lines += _captioned(caption, [{"": _label(key)} | _cells(value) for key, value in rows.items()])
-    for key, value in numbers.items():
-        if key not in single and key not in rows:
-            lines += tables(value, f"{caption}, {_label(key)}".removeprefix(", "))
+    groups = {key: value for key, value in numbers.items() if key not in single and key not in rows}
+    for key, entry in rows.items():
+        for name, nested in entry.items():
+            if not _is_value(nested):
+                groups.setdefault(name, {})[key] = nested
+    for key, group in groups.items():
+        lines += tables(group, f"{caption}, {_label(key)}".removeprefix(", "))
     return lines
 
 
 def _captioned(caption: str, lines: list[dict]) -> list[str]:
-    return [*([f"{caption[0].upper()}{caption[1:]}:", ""] if caption else []), _markdown(lines), ""]
+    return ["", *([f"{caption[0].upper()}{caption[1:]}:", ""] if caption else []), _markdown(lines)]
 
 
 def _markdown(lines: list[dict]) -> str:
     escaped = [{_escaped(key): _escaped(str(value)) for key, value in line.items()} for line in lines]
-    return pd.DataFrame(escaped).fillna("").to_markdown(index=False, disable_numparse=True)
+    table = pd.DataFrame(escaped).fillna("")
+    empty = [column for column in table.columns[1:] if (table[column] == "").all()]
+    return table.drop(columns=empty).to_markdown(index=False, disable_numparse=True)
 
 
 def _escaped(text: str) -> str:
@@ -81,19 +94,15 @@ def _is_value(value) -> bool:
     return not isinstance(value, dict) or set(value) == INTERVAL
 
 
-def _cells(entry: dict, prefix: str = "") -> dict:
+def _cells(entry: dict) -> dict:
     """Return an entry as the cells of one row: a mean or difference with its interval, the rest as it is."""
     cells, interval = {}, {"low", "high"} <= set(entry)
     for key, value in entry.items():
-        label = f"{prefix} {_label(key)}".strip()
-        if interval and key in ("low", "high"):
+        if not _is_value(value) or (interval and key in ("low", "high")):
             continue
         if interval and key in ("mean", "difference"):
-            cells[label] = _text({"mean": value, "low": entry["low"], "high": entry["high"]})
-        elif _is_value(value):
-            cells[label] = _text(value)
-        else:
-            cells |= _cells(value, label)
+            value = {"mean": value, "low": entry["low"], "high": entry["high"]}
+        cells[_label(key)] = _text(value)
     return cells
 
 
