@@ -21,6 +21,15 @@ def test_a_new_branch_is_made_first_and_an_old_one_used(run, hub):
     assert hub.repo(REPO).refs["main"] == main
 
 
+@pytest.mark.parametrize(
+    "name, quoted",
+    [("a#b", "a%23b"), ("50%", "50%25"), ("mine/next", "mine%2Fnext"), ("für&alle=1", "f%C3%BCr%26alle%3D1")],
+)
+def test_the_address_of_a_branch_is_one_that_a_browser_opens(name, quoted, run, hub):
+    assert send(run, hub, revision=name) == f"{hub.endpoint}/{REPO}/tree/{quoted}"
+    assert titles(hub, name)[0] == "Add rope-seed0"
+
+
 def test_a_pull_request_is_opened_once_and_then_used(run, hub, waits):
     hub.create(REPO)
     hub.drop("POST", "/discussions$", "after")

@@ -55,6 +55,23 @@ def test_what_travels_and_in_how_many_commits(run, hub):
     assert not (run / "README.md").exists(), "a push leaves the run folder as it was"
 
 
+def test_the_files_of_a_tokenizer_travel_and_go_with_it(run, hub):
+    """Chat templates, words added later: what the next tokenizer lacks goes, what somebody else added stays."""
+    ours = {"chat_template.jinja", "additional_chat_templates/tools.jinja", "added_tokens.json"}
+    (run / "additional_chat_templates").mkdir()
+    for path in ours:
+        (run / path).write_text("{}")
+    send(run, hub)
+    assert ours <= set(hub.repo(REPO).files())
+    theirs = "additional_chat_templates/theirs.jinja"
+    hub.repo(REPO).write(theirs, b"{{ messages }}")
+    for path in ours:
+        (run / path).unlink()
+    send(run, hub)
+    files = set(hub.repo(REPO).files())
+    assert not ours & files and {theirs, "tokenizer.json"} <= files
+
+
 def test_every_commit_names_its_parent(run, hub, monkeypatch):
     from huggingface_hub import HfApi
 

@@ -111,10 +111,10 @@ def test_a_mistake_in_the_code_is_not_taken_for_trouble_with_the_hub(run, hub, m
 def test_bad_names_and_folders_are_errors_of_usage(run, hub, tmp_path):
     with pytest.raises(ValueError, match=r"'a/b/c' can't be a repository"):
         send(run, hub, "a/b/c")
-    with pytest.raises(ValueError, match=r"is no finished run: it has no run.yaml and no config.json and no model"):
+    with pytest.raises(ValueError, match=r"is no finished run: it holds no run.yaml and no config.json and no model"):
         send(tmp_path, hub)
     (run / "model.safetensors").unlink()
-    with pytest.raises(ValueError, match=r"is no finished run: it has no model.safetensors$"):
+    with pytest.raises(ValueError, match=r"is no finished run: it holds no model.safetensors$"):
         send(run, hub)
     with pytest.raises(ValueError, match="is no exported task"):
         push_dataset(run, "tester/task", token=WRITE, endpoint=hub.endpoint)

@@ -16,6 +16,7 @@ from ..results.panel import Panel
 from ..run.build import read_yaml
 from ..run.components import describe_component, distinct_specs
 from ..run.folder import state_name
+from ..run.model_files import tokenizer_files
 from .metadata import METRICS, SplitSummary, benchmark, eval_files, model_index, named, summarize
 
 MOST_CELLS = 40  # beyond that a card points to results.jsonl
@@ -55,6 +56,7 @@ def render(
         "tags": [*_names(run["model"]), task["name"]],
         "datasets": [benchmark(task, owner)[0]] if linked and named(task) else [],
         "metrics": list(dict.fromkeys(METRICS[metric][0] for one in summaries for metric in one.scores)),
+        "files": [path.relative_to(folder).as_posix() for path in tokenizer_files(folder)],
     }
     data = ModelCardData(
         # Lists of their own: YAML writes one that stands twice as a reference.

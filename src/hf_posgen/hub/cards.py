@@ -28,6 +28,11 @@ class Card:
         value = self.data.get(key)
         return [] if value is None else list(value) if isinstance(value, list | tuple) else [value]
 
+    def differing_from(self, other: "Card") -> dict[str, yaml.Node]:
+        """Return the metadata that the other card lacks or holds otherwise, as they are spelled here."""
+        theirs = {key: yaml.serialize(node) for key, node in other.nodes.items()}
+        return {key: node for key, node in self.nodes.items() if yaml.serialize(node) != theirs.get(key)}
+
     def by_config(self, key: str) -> dict[str, dict]:
         """Return the entries of `configs` or `dataset_info` by their configuration."""
         return {

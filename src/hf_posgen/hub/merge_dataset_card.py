@@ -29,7 +29,7 @@ def merge_dataset(pushed: dict[str, Manifest], local: Card, repo_id: str, there:
     notes = notes[1:] if notes[0] in notes[1] else notes
     text = dataset_card(name, manifests, repo_id, "\n\n".join(filter(None, notes)))
     card = read_card(text, "dataset")
-    kept = {key: node for one in (local, old) for key, node in one.nodes.items() if key not in OURS}
+    kept = {key: node for one in (local, old) for key, node in one.differing_from(card).items() if key not in OURS}
     splits = {config: list(manifest.splits) for config, manifest in manifests.items()}
     benchmark = benchmark_file(repo_id.split("/")[-1], splits)
     return {
@@ -64,7 +64,8 @@ def _together(pushed: dict[str, Manifest], kept: dict[str, Manifest], old: Card)
 
 def _metadata(card: Card, others: list[Card]) -> dict:
     """Return our metadata, with the tags of others and the configurations that have no manifest of ours."""
-    data = card.data.to_dict()
+    values = card.data.to_dict()
+    data = {key: values[key] for key in card.nodes}
     data["tags"] = list(dict.fromkeys([tag for one in (card, *others) for tag in one.values("tags")]))
     for key in ("configs", "dataset_info"):
         data[key] = [*card.by_config(key).values()]

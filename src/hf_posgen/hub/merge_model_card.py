@@ -27,6 +27,8 @@ def merge_model(texts: dict[str, str], weights: str, there: Remote) -> dict[str,
     can't be read."""
     out = {path: text.encode() for path, text in texts.items()}
     if CARD in there.files:
+        pushed_before = _listed(_written(read_card(there.read(CARD), "model")).get("files"))
+        out |= {path: None for path in pushed_before if path in there.files and path != CARD}
         out[CARD] = merge_card(texts[CARD], there.read(CARD)).encode()
     for path in there.files:
         if fnmatchcase(path, f"{HUB_RESULTS}/*.yaml"):

@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from urllib.parse import quote
 
 from ..card.metadata import benchmark, named
 from ..card.model_card import digest, render
@@ -79,7 +80,7 @@ def push(
         if revision:
             check_pull_request(repo, int(pull[1])) if pull else ensure_branch(repo, revision)
             push_frozen(repo, frozen, revision, message)
-            return f"{repo.url}/discussions/{pull[1]}" if pull else f"{repo.url}/tree/{revision}"
+            return f"{repo.url}/discussions/{pull[1]}" if pull else f"{repo.url}/tree/{quote(revision, safe='')}"
         steps = whole_steps(run)
         push_frozen(repo, frozen, "main", message, steps=steps)
         for step in steps:

@@ -1,5 +1,6 @@
 """Which files of a folder transformers wrote when a model and its tokenizer were saved there. Loads neither."""
 
+import ast
 import json
 from pathlib import Path
 
@@ -42,7 +43,7 @@ def tokenizer_patterns(folder: Path) -> list[str]:
 
 
 def _vocabulary(config: Path) -> list[str]:
-    """Return the file names of the vocabulary of a tokenizer's class; none for a class that transformers doesn't know."""
+    """Return the file names of the vocabulary of a tokenizer's class, or of those that code beside it defines."""
     from transformers.models.auto.tokenization_auto import tokenizer_class_from_name
 
     try:
@@ -50,4 +51,17 @@ def _vocabulary(config: Path) -> list[str]:
     except (OSError, ValueError, AttributeError):
         return []
     cls = tokenizer_class_from_name(name) if isinstance(name, str) else None
-    return [file for file in getattr(cls, "vocab_files_names", {}).values() if isinstance(file, str)]
+    known = [file for file in getattr(cls, "vocab_files_names", {}).values() if isinstance(file, str)]
+    return known if cls else [name for code in sorted(config.parent.glob(CODE)) for name in _named_in(code)]
+
+
+def _named_in(code: Path) -> list[str]:
+    """Return the file names that a module assigns to `vocab_files_names`, read from its text: nothing of it runs."""
+    return [
+        value.value
+        for node in ast.walk(ast.parse(code.read_bytes()))
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Dict)
+        if any(isinstance(one, ast.Name) and one.id.lower() == "vocab_files_names" for one in node.targets)
+        for value in node.value.values
+        if isinstance(value, ast.Constant) and isinstance(value.value, str)
+    ]
