@@ -15,7 +15,7 @@ import time
 
 import pandas as pd
 
-from hf_posgen.tasks import TASKS, build_task, examples, train_cell
+from hf_posgen.tasks import build_task, examples, generated_tasks, train_cell
 
 
 def plain_fixed_offset(task, cell):
@@ -193,13 +193,13 @@ def step_share() -> list[dict]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("tasks", nargs="*", default=list(TASKS), metavar="TASK")
+    parser.add_argument("tasks", nargs="*", default=list(generated_tasks()), metavar="TASK")
     parser.add_argument("--seconds", type=float, default=0.5)
     parser.add_argument("--step", action="store_true")
     options = parser.parse_args()
-    unknown = set(options.tasks) - set(TASKS)
+    unknown = set(options.tasks) - set(generated_tasks())
     if unknown:
-        parser.error(f"unknown task {min(unknown)!r}; allowed: {', '.join(TASKS)}")
+        parser.error(f"unknown task {min(unknown)!r}; allowed: {', '.join(generated_tasks())}")
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}\n")
     print(pd.DataFrame([row(name, options.seconds) for name in options.tasks]).to_markdown(index=False))
     if options.step:

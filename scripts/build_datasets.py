@@ -4,7 +4,7 @@ Parquet folders for the Hub (study 2's stated sizes with their pool of 10 millio
 import sys
 from pathlib import Path
 
-from hf_posgen.tasks import CONFIGS, TASKS, build_task, config_spec, dataset_card, export_task
+from hf_posgen.tasks import TASKS, build_task, config_spec, dataset_card, export_task, generated_tasks
 
 CARDS = Path(__file__).parent.parent / "datasets"
 POOL_TOKENS = 10_000_000
@@ -12,14 +12,14 @@ POOL_TOKENS = 10_000_000
 
 def pool(name: str) -> dict[str, int]:
     """Training sequences per cell of each configuration: the paper's pool where the sizes are the paper's."""
-    tasks = {config: build_task(config_spec(name, config)) for config in CONFIGS[name]}
+    tasks = {config: build_task(config_spec(name, config)) for config in TASKS[name].configs}
     stated = {config: task for config, task in tasks.items() if name == "delay_copy" and task.window == 256}
     return {config: -(-POOL_TOKENS // task.window) for config, task in stated.items()}
 
 
 def main(arguments: list[str]) -> None:
     if arguments == ["cards"]:
-        for name in TASKS:
+        for name in generated_tasks():
             path = CARDS / name / "README.md"
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(dataset_card(name))
@@ -27,7 +27,7 @@ def main(arguments: list[str]) -> None:
     if not arguments:
         raise SystemExit(__doc__)
     folder, *names = arguments
-    for name in names or TASKS:
+    for name in names or generated_tasks():
         print(export_task(name, Path(folder) / name, train_count=pool(name)))
 
 

@@ -6,7 +6,7 @@ import torch
 from transformers import AutoModelForCausalLM, Trainer, TrainingArguments, pipeline
 
 from hf_posgen import PosGenConfig, PosGenForCausalLM
-from hf_posgen.tasks import Cell, build_task, examples, task_tokenizer
+from hf_posgen.tasks import Cell, build_task, examples
 
 TASK = build_task("fixed_offset")
 
@@ -79,7 +79,7 @@ def test_lora_wraps_it(encoding, tmp_path):
 def test_pipeline_generates(encoding, tmp_path):
     """From a saved folder, with the task's tokenizer, in a batch of prompts of unequal lengths."""
     tiny(encoding).save_pretrained(tmp_path)
-    task_tokenizer(TASK).save_pretrained(tmp_path)
+    TASK.build_tokenizer().save_pretrained(tmp_path)
     settings = {"max_new_tokens": 4, "do_sample": False, "return_full_text": False}
     generate = pipeline("text-generation", model=str(tmp_path), device="cpu")
     prompts = ["3 7 1 2", "5 0 5 0 5 0 1"]

@@ -21,6 +21,7 @@ _HOMES = {
     "register_figure": "report.figures",
     "capabilities": "model.capabilities",
     "load_task": "tasks",
+    "register_task": "tasks",
     "train": "training",
     "evaluate": "evaluation",
     "push": "hub",

@@ -11,18 +11,12 @@ import pytest
 import yaml
 from huggingface_hub import ModelCard, parse_eval_result_entries
 
-from hf_posgen.card.metadata import (
-    benchmark,
-    benchmark_file,
-    eval_files,
-    model_index,
-    named,
-    summarize,
-)
+from hf_posgen.card.metadata import eval_files, model_index, summarize
 from hf_posgen.card.model_card import card, component, render
 from hf_posgen.results.definitions import DEFINITIONS
 from hf_posgen.sweep.spec import presets, read_sweep, sweep_runs
-from hf_posgen.tasks import CONFIGS, build_task, config_spec, resolve_task
+from hf_posgen.tasks import TASKS, build_task, config_spec, generated_tasks, resolve_task
+from hf_posgen.tasks.dataset.published import benchmark, benchmark_file, named
 from tests.helpers.card_rows import COPY, FIXED, MODEL, REPO, paste_row, row
 
 ROOT = Path(__file__).parents[2]
@@ -94,7 +88,7 @@ def test_every_task_that_a_preset_trains_on_is_a_published_configuration(preset)
     for one in {str(run.task): run for run in sweep_runs(read_sweep(preset))}.values():
         task = resolve_task(one.task)
         name, config = benchmark(task, "lab")
-        assert named(task) and config in CONFIGS[task["name"]], f"{preset}, {one.panel}: name it in tasks/configs.py"
+        assert named(task) and config in TASKS[task["name"]].configs, f"{preset}, {one.panel}: name it among configs"
         splits = build_task(task).splits()
         ids = {entry["id"] for entry in yaml.safe_load(benchmark_file(name, {config: list(splits)}))["tasks"]}
         rows = [row(split, 4) for split, cells in splits.items() if cells and split != "train"]
@@ -104,8 +98,8 @@ def test_every_task_that_a_preset_trains_on_is_a_published_configuration(preset)
 
 def test_no_two_configurations_are_the_same_task():
     """A task's parameters lead to one name."""
-    for name in CONFIGS:
-        specs = [resolve_task(config_spec(name, config)) for config in CONFIGS[name]]
+    for name in generated_tasks():
+        specs = [resolve_task(config_spec(name, config)) for config in TASKS[name].configs]
         assert all(one not in specs[:i] for i, one in enumerate(specs))
 
 

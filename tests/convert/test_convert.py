@@ -232,11 +232,11 @@ def test_refused_as_posgen(sentence, build):
 
 def test_folders_both_ways(tmp_path):
     """Llama's folder to ours to Llama's: the weights bit-equal, the tokenizer along, the way back found by itself."""
-    from hf_posgen.tasks import build_task, task_tokenizer
+    from hf_posgen.tasks import build_task
 
     source = llama(vocab_size=64)
     source.save_pretrained(tmp_path / "llama")
-    task_tokenizer(build_task("fixed_offset")).save_pretrained(tmp_path / "llama")
+    build_task("fixed_offset").build_tokenizer().save_pretrained(tmp_path / "llama")
     ours = convert(tmp_path / "llama", tmp_path / "ours")
     again = convert(ours, tmp_path / "again")
     opened = AutoModelForCausalLM.from_pretrained(again)

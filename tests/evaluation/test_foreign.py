@@ -16,7 +16,7 @@ from hf_posgen.evaluation.scoring import predict_freely
 from hf_posgen.evaluation.targets import open_target, run_evaluation
 from hf_posgen.hub.publish import push
 from hf_posgen.report.markdown import report
-from hf_posgen.tasks import Cell, build_task, examples, task_tokenizer, train_cell
+from hf_posgen.tasks import Cell, build_task, examples, train_cell
 from tests.helpers import tiny_models as tiny
 from tests.helpers.hub_helpers import python
 from tests.helpers.standin_hub import WRITE, hub_fixture  # noqa: F401
@@ -62,7 +62,7 @@ def trained(tmp_path_factory):
     options |= {"use_cpu": True, "save_strategy": "no", "disable_tqdm": True, "logging_strategy": "no"}
     trainer = Trainer(model, TrainingArguments(folder, **options), lambda batches: batches[0], Batches())
     trainer.train()
-    return tiny.saved(trainer.model, folder, task_tokenizer(task))
+    return tiny.saved(trainer.model, folder, task.build_tokenizer())
 
 
 def test_a_llama_trained_elsewhere_is_right_in_distribution_and_beyond(trained, tmp_path):

@@ -4,7 +4,7 @@ import pytest
 
 from hf_posgen.evaluation.few_shot import FewShot
 from hf_posgen.evaluation.symbols import SymbolMap, map_symbols, prefix_ids, word_ids
-from hf_posgen.tasks import build_task, task_tokenizer
+from hf_posgen.tasks import build_task
 from tests.helpers.tiny_models import TOKENIZERS
 
 TASK = build_task("fixed_offset")  # 16 symbols, [BOS], [PAD]
@@ -47,8 +47,8 @@ def test_a_tokenizer_without_blanks_is_used_without():
 
 
 def test_the_tasks_own_names_come_first():
-    assert map_symbols("m", task_tokenizer(TASK), 0, TASK) == SymbolMap(list(range(18)), (), "own")
-    reordered = task_tokenizer(build_task({"name": "fixed_offset", "symbols": 20}))
+    assert map_symbols("m", TASK.build_tokenizer(), 0, TASK) == SymbolMap(list(range(18)), (), "own")
+    reordered = build_task({"name": "fixed_offset", "symbols": 20}).build_tokenizer()
     assert map_symbols("m", reordered, 0, TASK).ids[-2:] == [20, 21], "by name, not by number"
 
 

@@ -11,9 +11,7 @@ import numpy as np
 import pytest
 import yaml
 
-from hf_posgen.card.metadata import benchmark, benchmark_file, repository
 from hf_posgen.tasks import (
-    CONFIGS,
     SPLITS,
     TASKS,
     build_task,
@@ -22,19 +20,21 @@ from hf_posgen.tasks import (
     dataset_card,
     examples,
     export_task,
+    generated_tasks,
     resolve_task,
-    task_tokenizer,
 )
 from hf_posgen.tasks.dataset.card import as_markdown, as_text
+from hf_posgen.tasks.dataset.published import benchmark, benchmark_file, repository
 
 from .test_builder import direct, quiet, rows  # noqa: F401
 
+GENERATED = list(generated_tasks())
 SIZES = {"count": 40, "train_count": 64}
 
 
-@pytest.mark.parametrize("name", list(TASKS))
+@pytest.mark.parametrize("name", GENERATED)
 def test_load_dataset_opens_what_was_exported(name, tmp_path):
-    config = next(iter(CONFIGS[name]))
+    config = next(iter(TASKS[name].configs))
     folder = export_task(name, tmp_path / "hub", configs=[config], **SIZES)
     task = build_task(name)
     for streaming in (False, True):
@@ -63,11 +63,12 @@ def test_configurations_splits_files_and_checksums(tmp_path):
     assert "the headline is `last_k3_longer`" in card
 
 
-@pytest.mark.parametrize("name", list(TASKS))
+@pytest.mark.parametrize("name", GENERATED)
 def test_a_benchmark_has_one_headline_and_one_name(name):
     """The headline is the first task of eval.yaml, and named once there and on the card; the name has no underscore."""
     configs = {
-        config: [s for s in SPLITS if build_task(config_spec(name, config)).splits().get(s)] for config in CONFIGS[name]
+        config: [s for s in SPLITS if build_task(config_spec(name, config)).splits().get(s)]
+        for config in TASKS[name].configs
     }
     told, card = benchmark_file(repository(name), configs), dataset_card(name)
     tasks = yaml.safe_load(told)["tasks"]
@@ -188,7 +189,7 @@ def test_duplicates_are_counted(name):
         assert set(found.values()) == {0}
 
 
-@pytest.mark.parametrize("name", list(TASKS))
+@pytest.mark.parametrize("name", GENERATED)
 def test_cards_in_the_repository_are_up_to_date(name, request):
     path = request.config.rootpath / "datasets" / name / "README.md"
     assert path.read_text() == dataset_card(name), "run: python scripts/build_datasets.py cards"
@@ -206,12 +207,12 @@ def test_card_texts():
     assert as_markdown("One.\n\n    a b c\n    d\n\nTwo.") == "One.\n\n```\n    a b c\n    d\n```\n\nTwo."
 
 
-@pytest.mark.parametrize("name", [name for name, cls in TASKS.items() if not cls.continuous])
+@pytest.mark.parametrize("name", [name for name in GENERATED if not TASKS[name].continuous])
 def test_tokenizer_names_every_symbol(name, tmp_path):
     from transformers import AutoTokenizer
 
     task = build_task(name)
-    task_tokenizer(task).save_pretrained(tmp_path)
+    task.build_tokenizer().save_pretrained(tmp_path)
     tokenizer = AutoTokenizer.from_pretrained(tmp_path)
     ids = list(range(task.vocab_size))
     assert tokenizer.decode(ids) == " ".join(task.vocabulary)
@@ -248,9 +249,9 @@ def test_a_card_is_a_function_of_the_manifests_beside_the_data(tmp_path):
     """Read back from the files, they give the exported card again; a file that is none is named."""
     from hf_posgen.tasks.dataset.manifest import MANIFEST, read_manifest
 
-    folder = export_task("repeat_copy", tmp_path / "hub", configs=list(CONFIGS["repeat_copy"])[:2], **SIZES)
+    folder = export_task("repeat_copy", tmp_path / "hub", configs=list(TASKS["repeat_copy"].configs)[:2], **SIZES)
     read = {path.parent.name: read_manifest(path.read_text(), path.name) for path in folder.glob(f"*/{MANIFEST}")}
-    manifests = {config: read[config] for config in list(CONFIGS["repeat_copy"])[:2]}
+    manifests = {config: read[config] for config in list(TASKS["repeat_copy"].configs)[:2]}
     assert dataset_card("repeat_copy", manifests) == (folder / "README.md").read_text()
     assert 'load_dataset("me/other"' in dataset_card("repeat_copy", manifests, "me/other")
     for text in ("", "[]", '{"task": {}}'):

@@ -4,7 +4,7 @@ import numpy as np
 
 from hf_posgen.tasks import IGNORE, Cell, build_task, config_spec
 from hf_posgen.tasks.core.cells import spread
-from hf_posgen.tasks.core.copying import ngram_baselines, ngram_guess
+from hf_posgen.tasks.core.ngram import ngram_baselines, ngram_guess
 
 
 def sampled(name, cell, count=400, **parameters):

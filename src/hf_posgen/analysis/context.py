@@ -71,7 +71,7 @@ class AnalysisContext:
 
     def require_symbols(self) -> int:
         """How many symbols there are to pair."""
-        if self.task.natural:
+        if not self.task.generated:
             raise NotApplicable("kernels of all pairs of symbols are for tasks of a few symbols, not for text")
         return self.task.data_symbols
 

@@ -1,7 +1,5 @@
 """Rows as the Hub's metadata of results: `model-index` and `.eval_results/*.yaml`, both made from the same summaries."""
 
-import hashlib
-import json
 from dataclasses import dataclass
 
 import yaml
@@ -9,7 +7,8 @@ from huggingface_hub import EvalResult, EvalResultEntry, eval_result_entries_to_
 
 from ..results.aggregate import CellMean, over_cells
 from ..results.columns import SCORES
-from ..tasks import CONFIGS, SPLITS, config_spec, resolve_task
+from ..tasks import SPLITS, TASKS
+from ..tasks.dataset.published import benchmark, named
 
 METRICS = {key: (score.hub, score.label) for key, score in SCORES.items() if score.hub}
 
@@ -53,37 +52,9 @@ def _summary(split: str, rows: list[dict]) -> SplitSummary:
     )
 
 
-def named(task: dict) -> bool:
-    """Whether a task's data have, or may have, a repository on the Hub: of ours the named configurations, of text what does
-    not lie on the user's own disk."""
-    if task["name"] == "text":
-        return task["data_files"] is None and task["dataset"][0] not in "./~"
-    return _configuration(task) is not None
-
-
-def _configuration(task: dict) -> str | None:
-    """The name of the configuration that a task's complete spec is, if any. The spec is taken as it is: a card may be of
-    another version's task."""
-    name = task["name"]
-    return next((one for one in CONFIGS.get(name, ()) if resolve_task(config_spec(name, one)) == task), None)
-
-
-def repository(task: str) -> str:
-    """What a task's data set is called on the Hub."""
-    return f"posgen-{task.replace('_', '-')}"
-
-
-def benchmark(task: dict, owner: str | None = None) -> tuple[str, str]:
-    """(id of the data set, its configuration) of a task's complete spec.
-
-    Where no named configuration is the same: the kind of task without an owner, and "custom_" with a digest."""
-    name = task["name"]
-    if name == "text":
-        return (task["dataset"] if named(task) else "text"), task["config"] or "default"
-    config, dataset = _configuration(task), repository(name)
-    if config is None:
-        return dataset, f"custom_{hashlib.sha256(json.dumps(task, sort_keys=True).encode()).hexdigest()[:8]}"
-    return (f"{owner}/{dataset}" if owner else dataset), config
+def metric_of(task: dict) -> str:
+    """Return what a complete spec's task is judged by; "exact_match" for a task that this process doesn't know."""
+    return TASKS[task["name"]].metric if task["name"] in TASKS else "exact_match"
 
 
 def model_index(
@@ -94,7 +65,7 @@ def model_index(
     return [
         EvalResult(
             task_type="text-generation",
-            task_name="Language modeling" if task["name"] == "text" else "Retrieval by position",
+            task_name="Language modeling" if metric_of(task) == "perplexity" else "Retrieval by position",
             dataset_type=dataset,
             dataset_name=f"{dataset.split('/')[-1]} ({config})",
             dataset_config=config,
@@ -150,31 +121,3 @@ def eval_files(
 def dump(entries: list) -> str:
     """As YAML, keys in their order."""
     return yaml.safe_dump(entries, sort_keys=False, allow_unicode=True)
-
-
-def headline(configs: dict[str, list[str]]) -> str:
-    """The one task of a benchmark that stands for it: of the first configuration what is farther, else what comes last."""
-    config, splits = next(iter(configs.items()))
-    return f"{config}_{'farther' if 'farther' in splits else splits[-1]}"
-
-
-def benchmark_file(name: str, configs: dict[str, list[str]]) -> str:
-    """The `eval.yaml` by which a data set's repository declares itself a benchmark: a task per configuration and split, the
-    headline first and named in the description.
-
-    It is ready for the day the Hub lists it: leaderboards open only for data sets and frameworks that its staff admit."""
-    first = headline(configs)
-    tasks = [
-        {"id": f"{config}_{split}", "config": config, "split": split}
-        for config, splits in configs.items()
-        for split in splits
-        if split != "train"
-    ]
-    tasks.sort(key=lambda task: task["id"] != first)
-    head = {
-        "name": name,
-        "description": "Whether a positional encoding generalises to lengths and distances it was not trained on. "
-        f"Headline task: {first}.",
-        "evaluation_framework": "hf_posgen",
-    }
-    return yaml.safe_dump(head | {"tasks": tasks}, sort_keys=False)

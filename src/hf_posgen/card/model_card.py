@@ -17,10 +17,11 @@ from ..run.build import read_yaml
 from ..run.components import describe_component, distinct_specs
 from ..run.folder import state_name
 from ..run.model_files import tokenizer_files
-from .metadata import METRICS, SplitSummary, benchmark, eval_files, model_index, named, summarize
+from ..tasks import TASKS
+from ..tasks.dataset.published import benchmark, named
+from .metadata import METRICS, SplitSummary, eval_files, metric_of, model_index, summarize
 
 MOST_CELLS = 40  # beyond that a card points to results.jsonl
-PAPERS = {"fixed_offset": "2607.18759", "delay_copy": "2609.11913"}  # the study a task comes from
 LIBRARY = "hf_posgen"
 
 
@@ -100,14 +101,14 @@ def _facts(folder: Path, run: dict, rows: list[dict], summaries: list[SplitSumma
             for field in ("position_encoding", "position_sampler", "logit_scale", "mixer")
             for spec in distinct_specs(run["model"][field])
         ],
-        "paper": PAPERS.get(run["task"]["name"]),
+        "paper": getattr(TASKS.get(run["task"]["name"]), "paper", None),
         "row": rows[0] if rows else None,
         "fit": bool(rows[0]["fit"]) if rows else None,
         "summaries": summaries,
         "metrics": [(key, name) for key, (_, name) in METRICS.items() if any(key in one.scores for one in summaries)],
         "numbers": run_numbers(Panel(frame(rows))) if rows else {},
         "definitions": DEFINITIONS,
-        "natural": run["task"]["name"] == "text",
+        "natural": metric_of(run["task"]) == "perplexity",
         "cells": cells if len(cells) <= MOST_CELLS else [],
         "figures": sorted(f"figures/{path.name}" for path in (folder / "figures").glob("*.png")),
         "analysis": (folder / "analysis.json").is_file(),

@@ -28,12 +28,11 @@ def _first_sentence(cls) -> str:
 
 
 def _tasks() -> list[dict]:
-    from ..tasks import CONFIGS, TASKS
-    from ..tasks.registry import OWN
+    from ..tasks import TASKS
 
     return [
-        {"task": name, "configurations": ", ".join(CONFIGS.get(name, ("-",))), "what": _first_sentence(cls)}
-        for name, cls in (TASKS | OWN).items()
+        {"task": name, "configurations": ", ".join(cls.configs) or "-", "what": _first_sentence(cls)}
+        for name, cls in TASKS.items()
     ]
 
 

@@ -27,7 +27,7 @@ class FewShot(TokenTask):
 
     def __post_init__(self):
         self.require(self.shots >= 1, f"shots is {self.shots}; it must be at least 1")
-        self.require(not self.task.natural, "text has no answers to show: use --prompt symbols")
+        self.require(self.task.generated, "text has no answers to show: use --prompt symbols")
         self.require("positions" not in self.task.columns, "solved examples have no positions: use --prompt symbols")
         self._set("task", replace(self.task, bos=False))  # a text begins once
         tokens, labels = self.task.sample(np.random.default_rng(0), 4, self.task.cells("train")[0])

@@ -40,7 +40,7 @@ def foreign_target(opened: AnyModel, task: TokenTask, prompt: str, seed: int, pa
     """Return a model as an evaluation target. Raises `ValueError` for one that can't be evaluated on this task."""
     _refuse(opened, task, past_limit)
     size = opened.model.get_input_embeddings().num_embeddings
-    if task.natural:
+    if not task.generated:
         symbol_map, symbols = SymbolMap(list(range(task.vocab_size)), (), "own"), {}
     else:
         symbol_map = map_symbols(opened.name, opened.tokenizer, size, task)

@@ -16,14 +16,14 @@ def measures(task: Task, scores: Scores, free_running: bool) -> dict:
     """Return the measures of a row: shares with intervals, nats per token, of text the perplexity; None where nothing is
     scored."""
     counts = scores.sequences
-    row = share("exact_match", counts["answers_correct"], counts["answers"] * (not task.natural))
+    row = share("exact_match", counts["answers_correct"], counts["answers"] * (task.metric == "exact_match"))
     row |= share("token_accuracy", counts["tokens_correct"], counts["tokens_scored"])
     if free_running:
         row |= share("free_running_accuracy", counts["free_correct"], counts["tokens_scored"])
     for part in ("first", "rest") if task.paste else ():
         row |= share(f"{part}_accuracy", counts[f"{part}_correct"], counts[f"{part}_scored"])
     row["nll"] = float(scores.nats.mean()) if len(scores.nats) else None
-    return row | (_perplexity(task, scores) if task.natural else {})
+    return row | (_perplexity(task, scores) if task.metric == "perplexity" else {})
 
 
 def _perplexity(task: Task, scores: Scores) -> dict:

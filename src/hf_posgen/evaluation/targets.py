@@ -13,8 +13,7 @@ from ..common.files import write_text
 from ..run.build import build_run, merge, read_yaml
 from ..run.folder import LOG, MODEL_CONFIG, RUN, RunFolder
 from ..run.schema import choose
-from ..tasks import build_task
-from ..tasks.registry import OWN
+from ..tasks import TASKS, build_task
 from .any_model import find_file, open_model
 from .cells import EvaluationTarget, evaluate_target
 from .foreign import PROMPTS, foreign_target, prompted_task
@@ -122,7 +121,8 @@ def open_target(
 def _tokenized_by(name: str, task: dict | str):
     """Return the spec of a task; one over text is split into tokens by the model's own tokenizer, unless it names one."""
     spec = {"name": task} if isinstance(task, str) else task
-    return {"tokenizer": name} | spec if spec.get("name") in OWN else spec
+    generated = getattr(TASKS.get(spec.get("name")), "generated", True)
+    return spec if generated else {"tokenizer": name} | spec
 
 
 def _run_file(name: str, revision: str | None) -> Path | None:
@@ -156,4 +156,4 @@ def _our_target(name: str, file: Path, task, hub: dict) -> EvaluationTarget:
 
 def _symbols(spec: dict):
     task = build_task(spec)
-    return task.tokenizer if task.natural else tuple(task.vocabulary)
+    return tuple(task.vocabulary) if task.generated else task.tokenizer

@@ -46,7 +46,9 @@ def _validation_row(measurement: Measurement, cell: Cell) -> dict:
     row = {key: float(counts[a].sum() / max(1, counts[b].sum())) for key, (a, b) in RATIOS.items()}
     if not math.isfinite(row["nll"]):
         return {"problem": f"a scored token has no probability at all ({cell})"}
-    return row | ({"exact_match": None, "perplexity": perplexity(row["nll"])} if measurement.task.natural else {})
+    return row | (
+        {"exact_match": None, "perplexity": perplexity(row["nll"])} if measurement.task.metric == "perplexity" else {}
+    )
 
 
 def validation_summary(rows: list[dict]) -> dict:

@@ -6,9 +6,9 @@ that ends ours. Where our text above that line was edited, nothing is overwritte
 
 import yaml
 
-from ..card.metadata import benchmark_file
 from ..tasks.dataset.card import dataset_card
 from ..tasks.dataset.manifest import MANIFEST, Manifest, read_manifest
+from ..tasks.dataset.published import benchmark_file
 from ..tasks.dataset.seal import notes_of
 from .cards import Card, read_card, write_card
 from .repo import Remote

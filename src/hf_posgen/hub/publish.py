@@ -7,10 +7,10 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
-from ..card.metadata import benchmark, named
 from ..card.model_card import digest, render
 from ..run.folder import RunFolder, state_name
 from ..tasks.dataset.manifest import MANIFEST
+from ..tasks.dataset.published import benchmark, named
 from .cards import read_card
 from .files import (
     Files,

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from huggingface_hub import HfApi
 
-from ..card.metadata import benchmark, named, repository
 from ..card.model_card import render
 from ..run.folder import state_name
-from ..tasks import CONFIGS
+from ..tasks import TASKS
+from ..tasks.dataset.published import benchmark, named, repository
 from .errors import PushError
 from .files import metric_files, open_finished_run, read_export, run_files, stamps, whole_steps
 from .publish import push, push_dataset, push_metric
@@ -21,7 +21,8 @@ def model_name(run_folder: str | Path) -> str:
     name and isn't the task's default."""
     run = open_finished_run(run_folder).config_tree()
     task = run["task"]
-    default = next(iter(CONFIGS.get(task["name"], ["default"])))
+    configs = TASKS[task["name"]].configs if task["name"] in TASKS else {}
+    default = next(iter(configs), "default")
     config = benchmark(task)[1] if named(task) else default
     parts = ["posgen", task["name"], *([] if config == default else [config]), run["arm"], f"seed{run['seed']}"]
     return re.sub(r"[^A-Za-z0-9.]+", "-", "-".join(parts)).strip("-.")[:96]

@@ -7,8 +7,11 @@ import numpy as np
 
 from .core.bag_of_words import bag_of_words, measured_bag_of_words
 from .core.cells import Cell
+from .core.parameters import parameter
 from .core.token_task import IGNORE
 from .core.window_task import WindowTask
+
+_TO_50 = {"window": 128, "digits": 3, "d_max": 50, "test_distances": "51-59,75,99-101,110"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,15 +29,27 @@ class CuedDelay(WindowTask):
     """
 
     name = "cued_delay"
+    paper = "2609.11913"
+    configs = {
+        "digits_0_31": {},
+        "digits_0_50_asked_101": _TO_50,
+        "digits_holes_asked_101": {  # trained at 0..50, 60, 70, 80, 90, 100: every digit of 101 in its place
+            "window": 128,
+            "digits": 3,
+            "d_max": 100,
+            "held_out": "51-59,61-69,71-79,81-89,91-99",
+            "test_distances": "101-109",
+        },
+        "echo_of_the_cue": _TO_50 | {"answer": "cue"},
+        "two_hops": {"hops": 2, "symbols": 8},
+    }
     control_names = ("Q", *(f"D{i}" for i in range(10)))
 
-    digits: int = 2
-    hops: int = 1
-    answer: Literal["data", "cue"] = "data"
+    digits: int = parameter(2, "digits of the cue", least=1, most=6)
+    hops: int = parameter(1, "symbols looked up, each at the delay that the one before names", least=1, most=64)
+    answer: Literal["data", "cue"] = parameter("data", "what is answered: the symbol at the delay, or the cue itself")
 
     def check(self) -> None:
-        self.require(1 <= self.digits <= 6, f"digits is {self.digits}; it must be 1 to 6")
-        self.require(self.hops >= 1, f"hops is {self.hops}; it must be at least 1")
         self.require(self.hops == 1 or self.answer == "data", "hops go with answer 'data' only")
         super().check()
 
@@ -52,7 +67,7 @@ class CuedDelay(WindowTask):
         return range(0, min(symbols - (self.hops - 1) * self.symbols, 10**self.digits))
 
     def unseen_digits(self, distance: int) -> list[int]:
-        """The places, from the left, at which a delay has a digit that no trained delay has there."""
+        """Return the places, from the left, at which a delay has a digit that no trained delay has there."""
         trained = {tuple(f"{d:0{self.digits}d}") for d in self.trained_distances.tolist()}
         seen = [{cue[place] for cue in trained} for place in range(self.digits)]
         return [place for place, digit in enumerate(f"{distance:0{self.digits}d}") if digit not in seen[place]]
@@ -90,7 +105,7 @@ class CuedDelay(WindowTask):
         return 1 / (10 if self.answer == "cue" else self.symbols)
 
     def baselines(self, cell: Cell) -> dict[str, float]:
-        """Exact (measured on 4,000 sequences for several hops): the commonest symbol."""
+        """Return what the commonest symbol scores: exactly, but for several hops (measured on 4,000 sequences)."""
         if self.answer == "cue":
             return {}
         if self.hops > 1:

@@ -7,8 +7,11 @@ import numpy as np
 
 from .core.bag_of_words import bag_of_words, mean_bag_of_words
 from .core.cells import Cell, grid
-from .core.parameters import Numbers
+from .core.parameters import MOST_SYMBOLS, MOST_TEST_TOKENS, MOST_TOKENS, Numbers, parameter
 from .core.token_task import IGNORE, TokenTask
+
+_STUDY_1 = [17, 24, 32, 48, 128, 200, 512, 1024]  # the lengths that study 1 evaluates
+_TO_256 = [17, 24, 48, 128, 256]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,26 +25,49 @@ class FixedOffset(TokenTask):
         live 3:                      _   x2  _  [x4]  _   _  x7  (x4)     _ is [BLANK]
 
     symbols: how many data symbols, drawn uniformly. Training lengths are min_length..max_length without `held_out`, each
-    equally likely; `test_lengths` (all beyond max_length) and `held_out` (between them) are asked and never trained. The
-    only distance is `offset`: at another the question is another one, which no token asks.
-    live: with a number, only the target and so many less one other keys at random places hold symbols (0: all do): the
-    control that tells more length from more distractors.
+    equally likely; `test_lengths` (all beyond max_length) and `held_out` (between them) are evaluated and never trained.
+    The only distance is `offset`: at another the question is another one, which no token asks. live: with a number, only
+    the target and so many less one other keys at random places hold symbols (0: all do): the control that tells more
+    length from more distractors.
     """
 
     name = "fixed_offset"
+    paper = "2607.18759"
+    configs = {
+        "last_k3": {},
+        "last_k1": {"offset": 1},
+        "last_k7": {"offset": 7, "min_length": 8},
+        "every_k3": {"query": "every"},
+        "last_k3_gap": {"max_length": 30, "held_out": "11-19", "test_lengths": [31, 48, 128, 512, 1024]},
+        "last_k3_live4": {"live": 4},
+        "last_k3_study1": {"test_lengths": _STUDY_1},
+        "last_k1_study1": {"offset": 1, "test_lengths": _STUDY_1},
+        "last_k7_study1": {"offset": 7, "min_length": 8, "test_lengths": _STUDY_1},
+        "last_k3_to_256": {"test_lengths": _TO_256},
+        "every_k3_to_256": {"query": "every", "test_lengths": _TO_256},
+        "every_k3_to_256_anchor": {"query": "every", "test_lengths": _TO_256, "bos": True},
+        "every_k3_to_200": {"query": "every", "test_lengths": [17, 24, 32, 48, 128, 200]},
+    }
     answer_slots = 1
 
-    offset: int = 3
-    symbols: int = 16
-    query: Literal["last", "every"] = "last"
-    min_length: int = 4
-    max_length: int = 16
-    held_out: Numbers = ()
-    test_lengths: Numbers = (17, 32, 48, 128, 512, 1024)
-    live: int = 0
+    offset: int = parameter(3, "how many tokens back the answer stands", least=1, most=MOST_TOKENS)
+    symbols: int = parameter(16, "how many data symbols there are", least=2, most=MOST_SYMBOLS)
+    query: Literal["last", "every"] = parameter("last", "which places must answer")
+    min_length: int = parameter(4, "tokens of the shortest trained sequences", least=2, most=MOST_TOKENS)
+    max_length: int = parameter(16, "tokens of the longest trained sequences", least=2, most=MOST_TOKENS)
+    held_out: Numbers = parameter(
+        (), "lengths between min_length and max_length that are not trained", least=2, most=MOST_TOKENS
+    )
+    test_lengths: Numbers = parameter(
+        (17, 32, 48, 128, 512, 1024),
+        "longer lengths that are evaluated",
+        least=1,
+        most=MOST_TEST_TOKENS,
+        evaluation=True,
+    )
+    live: int = parameter(0, "how many places hold symbols, the others blanks; 0: all", least=0, most=MOST_TOKENS)
 
     def check(self) -> None:
-        self.require(self.symbols >= 2, f"symbols is {self.symbols}; it must be at least 2")
         self.require(
             1 <= self.offset < self.min_length <= self.max_length,
             f"offset {self.offset}, min_length {self.min_length}, max_length {self.max_length}: "
@@ -51,7 +77,6 @@ class FixedOffset(TokenTask):
             all(self.min_length < n < self.max_length for n in self.held_out),
             f"held_out {list(self.held_out)} must lie inside {self.min_length}..{self.max_length}",
         )
-        self.require(self.live >= 0, f"live is {self.live}; it must be 0 (all keys) or more")
         self.require(not self.live or self.query == "last", "live goes with query 'last' only")
 
     @property
@@ -63,7 +88,8 @@ class FixedOffset(TokenTask):
         return ("BLANK",) if self.live else ()
 
     def splits(self) -> dict[str, tuple[Cell, ...]]:
-        trained = [n for n in range(self.min_length, self.max_length + 1) if n not in self.held_out]
+        left_out = set(self.held_out)
+        trained = [n for n in range(self.min_length, self.max_length + 1) if n not in left_out]
         return grid(trained, [self.offset], [*self.held_out, *self.test_lengths])
 
     def check_cell(self, cell: Cell) -> None:
@@ -85,7 +111,7 @@ class FixedOffset(TokenTask):
         return tokens, labels
 
     def _dead(self, rng: np.random.Generator, count: int, L: int) -> np.ndarray:
-        """(count, L): True where no symbol stands."""
+        """Draw the places where no symbol stands, (count, L)."""
         order = rng.random((count, L), dtype=np.float32)
         order[:, L - 1 - self.offset] = -1.0
         last = min(self.live, L) - 1
@@ -97,7 +123,7 @@ class FixedOffset(TokenTask):
         return {place + 1: tokens[place - self.offset] for place in asked}
 
     def baselines(self, cell: Cell) -> dict[str, float]:
-        """Exact: the commonest of all live keys, or ("every") of those up to each query."""
+        """Return, exactly, what the commonest of all live keys scores, or ("every") of those up to each query."""
         if self.query == "every":
             return {"bag_of_words": mean_bag_of_words(self.offset + 1, cell.length, self.symbols)}
         return {"bag_of_words": bag_of_words(min(self.live or cell.length, cell.length), self.symbols)}

@@ -23,6 +23,11 @@ class Induction(WindowTask):
     """
 
     name = "induction"
+    paper = "2312.00752"
+    configs = {
+        "small_64": {},
+        "paper_256": {"window": 256, "shorter_windows": [], "d_max": 254, "test_windows": [512, 1024, 2048]},
+    }
     control_names = ("M",)
     answer_slots = 1
 
@@ -43,5 +48,5 @@ class Induction(WindowTask):
         return {len(tokens) - 1: tokens[tokens.index(self.control("M")) + 1]}
 
     def baselines(self, cell: Cell) -> dict[str, float]:
-        """Exact: the commonest of the L - 2 symbols; the 1-gram baseline solves it."""
+        """Return, exactly, what the commonest of the L - 2 symbols scores, and the 1-gram baseline, which solves this."""
         return {"bag_of_words": bag_of_words(cell.length - 2, self.symbols), "ngram_1": 1.0}

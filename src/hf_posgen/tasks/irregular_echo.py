@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from .core.cells import Cell, grid
-from .core.parameters import Numbers
+from .core.parameters import MOST_TEST_TOKENS, MOST_TOKENS, Numbers, parameter
 from .core.real_task import RealTask
 
 
@@ -22,19 +22,30 @@ class IrregularEcho(RealTask):
     Inputs (D = 3): the value (standard normal), the time since the event before (0 at first), and the lag. Times between
     events are exponential ("poisson") or uniform in 0.5..1.5 ("jitter"), 1 in the mean: `lag` time units are about as many
     events, and only the times tell which one. Training draws the lag of each sequence from lag_min..lag_max without
-    `held_out`; asked beside: `test_lags`, `test_windows`. A sequence that lasts less than its lag has nothing to score.
+    `held_out`; evaluated beside: `test_lags`, `test_windows`. A sequence that lasts less than its lag has nothing to score.
     *Reconstructed* throughout: the articles speak of temporal data streams and define no such task.
     """
 
     name = "irregular_echo"
+    configs = {"poisson_4_8": {}, "jitter_4_8": {"times": "jitter"}}
 
-    times: Literal["poisson", "jitter"] = "poisson"
-    window: int = 64
-    lag_min: int = 4
-    lag_max: int = 8
-    held_out: Numbers = ()
-    test_lags: Numbers = (1, 2, 3, 9, 10, 12, 16, 24, 32)
-    test_windows: Numbers = (128, 256)
+    times: Literal["poisson", "jitter"] = parameter("poisson", "how the times between events are drawn")
+    window: int = parameter(64, "events of the trained sequences", least=2, most=MOST_TOKENS)
+    lag_min: int = parameter(4, "the smallest trained lag, in time units", least=1, most=MOST_TOKENS)
+    lag_max: int = parameter(8, "the largest trained lag, in time units", least=1, most=MOST_TOKENS)
+    held_out: Numbers = parameter(
+        (), "lags between lag_min and lag_max that are not trained", least=1, most=MOST_TOKENS
+    )
+    test_lags: Numbers = parameter(
+        (1, 2, 3, 9, 10, 12, 16, 24, 32),
+        "unseen lags that are evaluated",
+        least=1,
+        most=MOST_TEST_TOKENS,
+        evaluation=True,
+    )
+    test_windows: Numbers = parameter(
+        (128, 256), "longer sequences that are evaluated, in events", least=2, most=MOST_TEST_TOKENS, evaluation=True
+    )
 
     def check(self) -> None:
         self.require(
@@ -49,7 +60,8 @@ class IrregularEcho(RealTask):
 
     @cached_property
     def trained_lags(self) -> np.ndarray:
-        return np.array([d for d in range(self.lag_min, self.lag_max + 1) if d not in self.held_out])
+        left_out = set(self.held_out)
+        return np.array([d for d in range(self.lag_min, self.lag_max + 1) if d not in left_out])
 
     def splits(self) -> dict[str, tuple[Cell, ...]]:
         new = [*self.held_out, *self.test_lags]
@@ -76,12 +88,12 @@ class IrregularEcho(RealTask):
 
     @staticmethod
     def _sources(times_NT: np.ndarray, lag_N: np.ndarray) -> np.ndarray:
-        """(N, T): the last event at or before each time minus the lag; -1 where there is none."""
+        """Return the last event at or before each time minus the lag, (N, T); -1 where there is none."""
         N, T = times_NT.shape
         apart = np.arange(N)[:, None] * (times_NT.max() + lag_N.max() + 1.0)  # one line of time for all rows
-        asked = (times_NT - lag_N[:, None] + apart).ravel()
-        found = np.searchsorted((times_NT + apart).ravel(), asked, side="right").reshape(N, T) - 1
-        return np.maximum(found - np.arange(N)[:, None] * T, -1)
+        due = (times_NT - lag_N[:, None] + apart).ravel()
+        event = np.searchsorted((times_NT + apart).ravel(), due, side="right").reshape(N, T) - 1
+        return np.maximum(event - np.arange(N)[:, None] * T, -1)
 
     def oracle(self, inputs: np.ndarray) -> dict[int, float]:
         answers, now, times = {}, 0.0, []
@@ -94,7 +106,7 @@ class IrregularEcho(RealTask):
         return answers
 
     def baselines(self, cell: Cell) -> dict[str, float]:
-        """Measured on 1,000 sequences: the error of counting `lag` events back, without looking at the times."""
+        """Return the error of counting `lag` events back, without looking at the times, on 1,000 sequences."""
         inputs, targets = self.sample(np.random.default_rng(0), 1000, cell)
         back = np.arange(cell.length) - inputs[:, :1, 2].astype(int)
         guess = np.where(back >= 0, np.take_along_axis(inputs[..., 0], np.maximum(back, 0), 1), 0.0)

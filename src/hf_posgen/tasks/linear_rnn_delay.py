@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .core.cells import Cell, grid
-from .core.parameters import Numbers
+from .core.parameters import MOST_TEST_TOKENS, MOST_TOKENS, Numbers, parameter
 from .core.real_task import RealTask
 
 
@@ -21,12 +21,18 @@ class LinearRNNDelay(RealTask):
     """
 
     name = "linear_rnn_delay"
+    paper = "2202.04302"
+    configs = {"delay_3": {}, "delay_7": {"delay": 7}}
 
-    delay: int = 3
-    min_length: int = 16
-    max_length: int = 16
-    held_out: Numbers = ()
-    test_lengths: Numbers = (17, 32, 64, 256, 1024)
+    delay: int = parameter(3, "how many steps back the answer stands", least=0, most=MOST_TOKENS)
+    min_length: int = parameter(16, "steps of the shortest trained sequences", least=1, most=MOST_TOKENS)
+    max_length: int = parameter(16, "steps of the longest trained sequences", least=1, most=MOST_TOKENS)
+    held_out: Numbers = parameter(
+        (), "lengths between min_length and max_length that are not trained", least=1, most=MOST_TOKENS
+    )
+    test_lengths: Numbers = parameter(
+        (17, 32, 64, 256, 1024), "longer lengths that are evaluated", least=1, most=MOST_TEST_TOKENS, evaluation=True
+    )
 
     def check(self) -> None:
         self.require(
@@ -40,7 +46,8 @@ class LinearRNNDelay(RealTask):
         )
 
     def splits(self) -> dict[str, tuple[Cell, ...]]:
-        trained = [n for n in range(self.min_length, self.max_length + 1) if n not in self.held_out]
+        left_out = set(self.held_out)
+        trained = [n for n in range(self.min_length, self.max_length + 1) if n not in left_out]
         return grid(trained, [self.delay], [*self.held_out, *self.test_lengths])
 
     def check_cell(self, cell: Cell) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 
 from .core.bag_of_words import bag_of_words
 from .core.cells import Cell
+from .core.parameters import MOST_SYMBOLS, parameter
 from .core.token_task import IGNORE
 from .core.window_task import WindowTask
 
@@ -25,15 +26,21 @@ class MultiQueryRecall(WindowTask):
     """
 
     name = "multi_query_recall"
+    paper = "2312.04927"
+    configs = {
+        "small_64": {},
+        "pairs_in_order": {"order": "same"},
+        "wide_256": {"window": 256, "pairs": 16},
+    }
     control_names = ("BLANK",)
 
-    symbols: int = 32
-    keys: int = 32
-    pairs: int = 8
-    order: Literal["shuffled", "same"] = "shuffled"
+    symbols: int = parameter(32, "how many values there are", least=2, most=MOST_SYMBOLS)
+    keys: int = parameter(32, "how many keys there are", least=1, most=MOST_SYMBOLS)
+    pairs: int = parameter(8, "pairs of a key and a value in a sequence", least=1, most=MOST_SYMBOLS)
+    order: Literal["shuffled", "same"] = parameter("shuffled", "the order of the queries beside that of the pairs")
 
     def check(self) -> None:
-        self.require(1 <= self.pairs <= self.keys, f"pairs {self.pairs}, keys {self.keys}: 1 <= pairs <= keys")
+        self.require(self.pairs <= self.keys, f"pairs {self.pairs}, keys {self.keys}: they must satisfy pairs <= keys")
         super().check()
 
     @property
@@ -48,14 +55,14 @@ class MultiQueryRecall(WindowTask):
         L, P, rows = cell.length, self.pairs, np.arange(count)[:, None]
         keys = self.symbols + np.argsort(rng.random((count, self.keys), dtype=np.float32), axis=1)[:, :P]
         values = rng.integers(self.symbols, size=(count, P), dtype=np.int32)
-        asked = np.broadcast_to(np.arange(P), (count, P))
+        order = np.broadcast_to(np.arange(P), (count, P))
         if self.order == "shuffled":
-            asked = np.argsort(rng.random((count, P), dtype=np.float32), axis=1)
+            order = np.argsort(rng.random((count, P), dtype=np.float32), axis=1)
         first = L - 2 * P - self.distances(rng, count, cell)[:, None] + 2 * np.arange(P)
         tokens = np.full((count, L), self.control("BLANK"), np.int64)
         tokens[rows, first], tokens[rows, first + 1] = keys, values
-        tokens[:, L - 2 * P :: 2] = np.take_along_axis(keys, asked, 1)
-        tokens[:, L - 2 * P + 1 :: 2] = np.take_along_axis(values, asked, 1)
+        tokens[:, L - 2 * P :: 2] = np.take_along_axis(keys, order, 1)
+        tokens[:, L - 2 * P + 1 :: 2] = np.take_along_axis(values, order, 1)
         labels = np.full_like(tokens, IGNORE)
         labels[:, L - 2 * P + 1 :: 2] = tokens[:, L - 2 * P + 1 :: 2]
         return tokens, labels
@@ -74,5 +81,5 @@ class MultiQueryRecall(WindowTask):
         return 1.0 / self.symbols
 
     def baselines(self, cell: Cell) -> dict[str, float]:
-        """Exact: the commonest value of the pairs; what followed the key before (which is the task)."""
+        """Return, exactly, what the commonest value of the pairs scores, and the 1-gram baseline, which solves this."""
         return {"bag_of_words": bag_of_words(self.pairs, self.symbols), "ngram_1": 1.0}

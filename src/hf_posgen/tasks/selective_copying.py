@@ -6,7 +6,8 @@ import numpy as np
 
 from .core.bag_of_words import bag_of_words
 from .core.cells import Cell
-from .core.copying import ngram_baselines
+from .core.ngram import ngram_baselines
+from .core.parameters import MOST_TOKENS, parameter
 from .core.token_task import IGNORE
 from .core.window_task import WindowTask
 
@@ -24,14 +25,15 @@ class SelectiveCopying(WindowTask):
     """
 
     name = "selective_copying"
+    paper = "2312.00752"
+    configs = {
+        "small_64": {},
+        "paper_4096": {"window": 4096, "copied": 16, "d_max": 4080, "test_windows": [8192]},
+    }
     paste = True
     control_names = ("NOISE", "SEP")
 
-    copied: int = 4
-
-    def check(self) -> None:
-        self.require(self.copied >= 1, f"copied is {self.copied}; it must be at least 1")
-        super().check()
+    copied: int = parameter(4, "symbols that are copied", least=1, most=MOST_TOKENS)
 
     def possible(self, length: int) -> range:
         return range(self.copied + 1, length - self.copied + 1)
@@ -59,6 +61,7 @@ class SelectiveCopying(WindowTask):
         return {end + 1 + n: x for n, x in enumerate(token for token in tokens[:end] if token < self.symbols)}
 
     def baselines(self, cell: Cell) -> dict[str, float]:
-        """Exact: the commonest of the copied symbols. Measured on 1,000 sequences: the n-gram baselines."""
+        """Return, exactly, what the commonest of the copied symbols scores, and what the n-gram baselines score on 1,000
+        sequences."""
         tokens, labels = self.draw(np.random.default_rng(0), 1000, cell)
         return {"bag_of_words": bag_of_words(self.copied, self.symbols)} | ngram_baselines(tokens, labels)

@@ -11,7 +11,6 @@ from ..common.quiet import without_bars
 from ..run.build import RunConfig
 from ..run.folder import WEIGHTS, RunFolder, partial, step_of
 from ..run.saved_state import CHECKSUMS, PARTIAL, PROGRESS, commit, fault
-from ..tasks import task_tokenizer
 from .setup import Stopped
 
 
@@ -51,7 +50,7 @@ class Checkpoints:
     def __init__(self, run: RunConfig, folder: RunFolder, accelerator: Accelerator, progress: Progress, uploads=None):
         self.run, self.folder, self.accelerator, self.progress = run, folder, accelerator, progress
         self.uploads, self.main = uploads, accelerator.is_main_process
-        self.tokenizer = task_tokenizer(run.built_task)
+        self.tokenizer = run.built_task.build_tokenizer()
 
     def resume(self) -> None:
         """Go on from the newest good state, if there is one."""

@@ -195,7 +195,7 @@ class TrainingRun:
             raise Stopped(f"{error}, after step {progress.step}; {self.checkpoints.last_good()}") from None
         self.log.validation(summary)
         progress.validations_since_best += 1
-        score = math.exp(-summary["nll"]) if self.task.natural else summary["token_accuracy"]
+        score = math.exp(-summary["nll"]) if self.task.metric == "perplexity" else summary["token_accuracy"]
         if score > progress.best:
             progress.best, progress.validations_since_best = score, 0
             if train.select == "best":

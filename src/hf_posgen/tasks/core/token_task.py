@@ -6,9 +6,12 @@ from functools import cached_property
 import numpy as np
 
 from .cells import Cell
+from .parameters import parameter
 from .task import Task
 
 IGNORE = -100
+FIT = 0.99  # token accuracy at the worst trained cell
+FIT_PASTE = 0.95  # mean token accuracy over the trained cells, where a run of labels is one answer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,14 +20,14 @@ class TokenTask(Task):
 
     `sample` returns tokens and labels (N, T), both int64. Labels are transformers': the label at t is scored on the
     logits at t - 1, and -100 is not scored.
-
-    bos: begin each sequence with an anchor token (it decides what a model without encoding can do, so rows state it).
     """
 
     control_names = ()  # control tokens besides BOS and PAD
     paste = False  # whether a run of scored labels is one answer
 
-    bos: bool = False
+    bos: bool = parameter(
+        False, "begin each sequence with an anchor token, which decides what a model without encoding can do"
+    )
 
     @property
     def data_symbols(self) -> int:
@@ -43,7 +46,7 @@ class TokenTask(Task):
         return len(self.vocabulary)
 
     def control(self, name: str) -> int:
-        """The token id of a control token."""
+        """Return the token id of a control token."""
         return self.vocabulary.index(f"[{name}]")
 
     @property
@@ -63,23 +66,38 @@ class TokenTask(Task):
         self.check_cell(cell)
         return self.anchored(self.draw(rng, count, cell))
 
-    def anchored(self, parts: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
-        """Tokens, labels and positions, with the anchor token before them where the task has one."""
-        front = (self.bos_token_id, IGNORE, 0)[: len(parts)]
-        add = lambda part, value: np.pad(part, ((0, 0), (1, 0)), constant_values=value)  # noqa: E731
-        return tuple(map(add, parts, front)) if self.bos else parts
+    def anchored(self, arrays: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
+        """Return tokens, labels and positions (N, T), with the anchor token before them where the task has one."""
+        if not self.bos:
+            return arrays
+        anchor = (self.bos_token_id, IGNORE, 0)
+        return tuple(np.pad(a, ((0, 0), (1, 0)), constant_values=v) for a, v in zip(arrays, anchor, strict=False))
 
     def draw(self, rng: np.random.Generator, count: int, cell: Cell) -> tuple[np.ndarray, ...]:
-        """`sample` without the anchor token."""
+        """Draw what `sample` returns, without the anchor token."""
         raise NotImplementedError
 
     def oracle(self, tokens: list[int]) -> dict[int, int]:
-        """{place: answer} for one sequence, by the rule, in plain Python; the answer at t reads tokens before t only."""
+        """Return {place: answer} for one sequence, by the rule, in plain Python; the answer at t reads tokens before t
+        only."""
         raise NotImplementedError
 
     def slots(self) -> int:
         return int(self.bos) + self.answer_slots
 
     def chance(self, cell: Cell) -> float:
-        """Accuracy of a uniform guess among the answers that can occur."""
+        """Return the accuracy of a uniform guess among the answers that can occur."""
         return 1.0 / self.data_symbols
+
+    def fits(self, summary: dict) -> bool:
+        """Whether a run learned what it was shown, from its validation: `token_accuracy`, the mean over trained cells, and
+        `worst_token_accuracy`."""
+        if self.paste:
+            return summary["token_accuracy"] >= FIT_PASTE
+        return summary["worst_token_accuracy"] >= FIT
+
+    def build_tokenizer(self):
+        """Return the tokenizer of transformers that reads and writes this task's tokens."""
+        from ..dataset.tokenizer import symbol_tokenizer
+
+        return symbol_tokenizer(self.vocabulary)

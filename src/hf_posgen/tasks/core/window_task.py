@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from .cells import Cell, grid, shorter, spread
-from .parameters import Numbers
+from .parameters import MOST_SYMBOLS, MOST_TEST_TOKENS, MOST_TOKENS, Numbers, parameter
 from .token_task import TokenTask
 
 
@@ -16,23 +16,33 @@ class WindowTask(TokenTask):
 
     Training draws the distance of each sequence from d_min..d_max (by default the lower half of what the window can hold)
     without `held_out`, in windows of `window` tokens and of the `shorter_windows` (by default three quarters and seven
-    eighths of it, where they hold d_max): who learns at one length learns that length. Asked at the same windows: `probes`
-    among the trained distances; at the longest: `test_distances` and `held_out`; at `test_windows`: the same. By default
-    there are up to eight of each, denser where they are small.
+    eighths of it, where they hold d_max): who learns at one length learns that length. Evaluated at the same windows:
+    `probes` among the trained distances; at the longest: `test_distances` and `held_out`; at `test_windows`: the same. By
+    default there are up to eight of each, denser where they are small.
     """
 
-    symbols: int = 16
-    window: int = 64
-    shorter_windows: Numbers | None = None
-    d_min: int | None = None
-    d_max: int | None = None
-    held_out: Numbers = ()
-    probes: Numbers | None = None
-    test_distances: Numbers | None = None
-    test_windows: Numbers | None = None
+    symbols: int = parameter(16, "how many data symbols there are", least=2, most=MOST_SYMBOLS)
+    window: int = parameter(64, "tokens of the longest trained sequences", least=1, most=MOST_TOKENS)
+    shorter_windows: Numbers | None = parameter(
+        None, "tokens of the shorter trained sequences", least=1, most=MOST_TOKENS
+    )
+    d_min: int | None = parameter(None, "the smallest trained distance", least=0, most=MOST_TOKENS)
+    d_max: int | None = parameter(None, "the largest trained distance", least=0, most=MOST_TOKENS)
+    held_out: Numbers = parameter(
+        (), "distances between d_min and d_max that are not trained", least=0, most=MOST_TOKENS
+    )
+    probes: Numbers | None = parameter(
+        None, "trained distances that are evaluated", least=0, most=MOST_TOKENS, evaluation=True
+    )
+    test_distances: Numbers | None = parameter(
+        None, "unseen distances that are evaluated", least=0, most=MOST_TEST_TOKENS, evaluation=True
+    )
+    test_windows: Numbers | None = parameter(
+        None, "unseen lengths that are evaluated", least=1, most=MOST_TEST_TOKENS, evaluation=True
+    )
 
     def possible(self, length: int) -> range:
-        """The distances that a sequence of this length can hold."""
+        """Return the distances that a sequence of this length can hold."""
         raise NotImplementedError
 
     @property
@@ -42,9 +52,13 @@ class WindowTask(TokenTask):
         low = can[0] if self.d_min is None else self.d_min
         return low, max(low, can[-1] // 2) if self.d_max is None else self.d_max
 
+    def _trained(self, low: int, high: int) -> list[int]:
+        left_out = set(self.held_out)
+        return [d for d in range(low, high + 1) if d not in left_out]
+
     def derived(self) -> dict:
         (low, high), can = self._range, self.possible(self.window)
-        trained = [d for d in range(low, high + 1) if d not in self.held_out]
+        trained = self._trained(low, high)
         new = spread([d for d in can if d < low]) + spread([d for d in can if d > high])
         return {
             "d_min": low,
@@ -56,7 +70,6 @@ class WindowTask(TokenTask):
         }
 
     def check(self) -> None:
-        self.require(self.symbols >= 2, f"symbols is {self.symbols}; it must be at least 2")
         can = self.possible(self.window)
         self.require(len(can) > 0, f"window {self.window} is too short for this task")
         low, high = self._range
@@ -85,7 +98,7 @@ class WindowTask(TokenTask):
 
     @cached_property
     def trained_distances(self) -> np.ndarray:
-        return np.array([d for d in range(self.d_min, self.d_max + 1) if d not in self.held_out])
+        return np.array(self._trained(self.d_min, self.d_max))
 
     @cached_property
     def _splits(self) -> dict[str, tuple[Cell, ...]]:
@@ -111,7 +124,7 @@ class WindowTask(TokenTask):
             )
 
     def distances(self, rng: np.random.Generator, count: int, cell: Cell) -> np.ndarray:
-        """(count,): the distance of each sequence."""
+        """Draw the distance of each sequence, (count,)."""
         if cell.distance is not None:
             return np.full(count, cell.distance)
         return self.trained_distances[rng.integers(len(self.trained_distances), size=count)]

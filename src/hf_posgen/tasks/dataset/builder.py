@@ -7,22 +7,25 @@ import datasets
 
 from ..core.cells import SPLITS
 from ..core.examples import BLOCK_TOKENS
-from ..registry import build_task, config_spec, resolve_task
+from ..registry import build_task, code_digest, config_spec, resolve_task
 from .tables import arrow_table, features, pieces, table_rows
 
 SHARDS_PER_CELL = 16
 
 
 class TaskBuilder(datasets.ArrowBasedBuilder):
-    """`parameters` is the complete spec of a task and how much of it: its hash, with the generator's version, names the
-    cache folder, so that neither a changed default nor a changed generator reads what an older one wrote."""
+    """`parameters` is the complete spec of a task and how much of it: its hash, with the generator's version and the code
+    of a task from outside the package, names the cache folder, so that neither a changed default nor a changed generator
+    reads what an older one wrote."""
 
     VERSION = datasets.Version("1.0.0")
 
     def __init__(self, *, parameters: dict, cache_dir: str | None = None):
         self.parameters = parameters
         self.task = build_task(parameters["task"])
-        content = json.dumps([parameters, self.task.version, BLOCK_TOKENS], sort_keys=True)
+        content = json.dumps(
+            [parameters, self.task.version, code_digest(type(self.task)), BLOCK_TOKENS], sort_keys=True
+        )
         digest = hashlib.sha256(content.encode()).hexdigest()[:16]
         super().__init__(
             cache_dir=cache_dir,
@@ -36,15 +39,15 @@ class TaskBuilder(datasets.ArrowBasedBuilder):
         return datasets.DatasetInfo(description=description, features=features(self.task))
 
     def _split_generators(self, dl_manager):
-        mine = self.task.splits()
+        cells = self.task.splits()
         return [
             datasets.SplitGenerator(name=split, gen_kwargs={"shards": self._shards(split), "split": split})
             for split in SPLITS
-            if mine.get(split)
+            if cells.get(split)
         ]
 
     def _shards(self, split: str) -> list[tuple[int, int, int]]:
-        """(cell index, start, stop) of each shard; a list is what `num_proc` and streaming divide."""
+        """Return (cell index, start, stop) of each shard; a list is what `num_proc` and streaming divide."""
         count = self.parameters["train_count"] if split == "train" else self.parameters["count"]
         shards = []
         for number, cell in enumerate(self.task.cells(split)):
@@ -73,13 +76,13 @@ def load_task(
     cache_dir: str | None = None,
     **parameters,
 ):
-    """A task as a `Dataset` (or `DatasetDict` without `split`; `IterableDataset` with `streaming`).
+    """Return a task as a `Dataset` (or `DatasetDict` without `split`; `IterableDataset` with `streaming`).
 
-    config: a named configuration (see `CONFIGS`); `parameters` change single ones. `count` sequences per cell of the
-    evaluation splits, `train_count` per cell of `train`. Columns: input_ids, labels (inputs, targets where the task is
-    real-valued), length, distance (null where mixed), index. The examples are those of `examples`, whatever the number
-    of processes, shards or workers.
-    Raises `ValueError` for an unknown task, configuration, parameter or split, and for a value that can't be.
+    config: a named configuration (see a task's `configs`); `parameters` change single ones. `count` sequences per cell of
+    the evaluation splits, `train_count` per cell of `train`. Columns: input_ids, labels (inputs, targets where the task
+    is real-valued), length, distance (null where mixed), index. The examples are those of `examples`, whatever the number
+    of processes, shards or workers. Raises `ValueError` for an unknown task, configuration, parameter or split, and for a
+    value that can't be.
     """
     task = build_task(config_spec(name, config, **parameters))
     check_sizes(seed=seed, count=count, train_count=train_count)
@@ -94,7 +97,7 @@ def load_task(
 
 
 def check_sizes(**sizes) -> None:
-    """`ValueError` for a seed or a number of sequences that can't be."""
+    """Raise `ValueError` for a seed or a number of sequences that can't be."""
     for key, value in sizes.items():
         least = 0 if key == "seed" else 1
         if type(value) is not int or value < least:

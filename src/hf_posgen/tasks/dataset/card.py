@@ -4,14 +4,13 @@ import inspect
 
 import yaml
 
-from ...card.metadata import headline, repository
 from ...common.templates import render_template
-from ..configs import CONFIGS
 from ..core.real_task import RealTask
 from ..core.task import Task
 from ..core.token_task import TokenTask
 from ..registry import TASKS, build_task, config_spec
 from .manifest import Manifest, describe
+from .published import headline, point_label, repository
 from .seal import seal
 
 
@@ -23,7 +22,7 @@ def dataset_card(
     manifests: {configuration: manifest}, the default first; None: all named configurations at the default sizes.
     repo_id: where it will live, for the lines that load it. notes: what others wrote, which follows our text."""
     if manifests is None:
-        manifests = {config: describe(build_task(config_spec(name, config))) for config in CONFIGS[name]}
+        manifests = {config: describe(build_task(config_spec(name, config))) for config in TASKS[name].configs}
     head = yaml.safe_dump(_metadata(name, manifests), sort_keys=False, allow_unicode=True)
     body = _body(name, manifests, repo_id or f"<owner>/{repository(name)}")
     return f"---\n{head}---\n\n{seal(body, notes)}"
@@ -31,8 +30,8 @@ def dataset_card(
 
 def _metadata(name: str, manifests: dict[str, Manifest]) -> dict:
     first = next(iter(manifests))
-    return {
-        "license": "apache-2.0",
+    ours = {} if manifests[first].outside else {"license": "apache-2.0"}  # of another's task its author decides
+    return ours | {
         "pretty_name": f"posgen {name.replace('_', ' ')}",
         "task_categories": ["time-series-forecasting" if manifests[first].continuous else "text-generation"],
         "tags": ["hf_posgen", "synthetic", "length-generalization", "positional-encoding"],
@@ -76,6 +75,7 @@ def _body(name: str, manifests: dict[str, Manifest], where: str) -> str:
         "where": where,
         "description": "\n\n".join(map(as_markdown, _docstrings(TASKS[name]))) if name in TASKS else "",
         "first": first,
+        "outside": manifests[first].outside,
         "manifests": manifests,
         "parameters": {config: _parameters(manifest, manifests[first]) for config, manifest in manifests.items()},
         "continuous": manifests[first].continuous,
@@ -83,14 +83,19 @@ def _body(name: str, manifests: dict[str, Manifest], where: str) -> str:
         "files": [file for manifest in manifests.values() for file in manifest.files],
         "headline": headline({config: list(manifest.splits) for config, manifest in manifests.items()}),
     }
-    filters = {"span": lambda numbers: as_text(numbers) if numbers else "mixed"}
+    filters = {"span": _span, "label": point_label}
     return render_template("hf_posgen.tasks.dataset", "dataset_card.md.jinja", facts, filters)
+
+
+def _span(numbers: list[int]) -> str:
+    return as_text(numbers) if numbers else "mixed"
 
 
 def _docstrings(cls: type) -> list[str]:
     """Return the task's own text, then what it shares with others, without the sentence that introduces that."""
-    shared = [one for one in cls.__mro__[1:] if issubclass(one, Task) and one not in (Task, TokenTask, RealTask)]
-    return [inspect.cleandoc(cls.__doc__), *(inspect.cleandoc(one.__doc__).split("\n\n", 1)[1] for one in shared)]
+    bases = [base for base in cls.__mro__[1:] if issubclass(base, Task) and base not in (Task, TokenTask, RealTask)]
+    shared = [inspect.cleandoc(base.__doc__ or "").partition("\n\n")[2] for base in bases]
+    return [inspect.cleandoc(cls.__doc__), *filter(None, shared)]
 
 
 def _parameters(manifest: Manifest, first: Manifest) -> dict[str, str]:

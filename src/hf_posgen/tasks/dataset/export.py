@@ -7,14 +7,13 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from ...card.metadata import benchmark_file, repository
-from ..configs import CONFIGS
 from ..core.task import Task
-from ..registry import build_task, config_name, config_spec, generated
+from ..registry import build_task, config_name, config_spec, custom_name, generated_class, resolve_task
 from .builder import check_sizes
 from .card import dataset_card
 from .duplicates import count_duplicates
 from .manifest import MANIFEST, Manifest, describe
+from .published import benchmark_file, repository
 from .tables import arrow_table, features, pieces
 
 SHARD_TOKENS = 20_000_000
@@ -71,19 +70,19 @@ def export_task(
 
 
 def _chosen(task: str | dict | Task, configs: list[str] | None) -> dict[str, Task]:
-    """{configuration: task}."""
+    """Return {configuration: task}."""
     if not isinstance(task, str):
         built = build_task(task)
-        generated(built.name)
+        generated_class(built.name)
         if configs is not None:
             raise ValueError("configurations belong to a task given by its name, not by a spec")
-        return {config_name(built): built}
-    generated(task)
-    return {config: build_task(config_spec(task, config)) for config in configs or CONFIGS[task]}
+        spec = resolve_task(built)
+        return {config_name(spec) or custom_name(spec): built}
+    return {config: build_task(config_spec(task, config)) for config in configs or generated_class(task).configs}
 
 
 def _write_split(task: Task, manifest: Manifest, split: str, folder: Path) -> list[dict]:
-    """Write a split's shards; returns their files, rows, bytes and checksums."""
+    """Write a split's shards; return their files, rows, bytes and checksums."""
     folder.mkdir(parents=True, exist_ok=True)
     cells, schema = task.cells(split), features(task).arrow_schema
     count = manifest.train_count if split == "train" else manifest.count
@@ -93,13 +92,13 @@ def _write_split(task: Task, manifest: Manifest, split: str, folder: Path) -> li
     files = []
     for shard in range(shards):
         path = folder / f"{split}-{shard:05d}-of-{shards:05d}.parquet"
-        mine = spans[shard * len(spans) // shards : (shard + 1) * len(spans) // shards]
+        part = spans[shard * len(spans) // shards : (shard + 1) * len(spans) // shards]
         with pq.ParquetWriter(path, schema, compression="zstd") as writer:
-            for cell, start, stop in mine:
+            for cell, start, stop in part:
                 writer.write_table(arrow_table(task, manifest.seed, split, cell, start, stop))
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
-        rows = sum(stop - start for _, start, stop in mine)
+        rows = sum(stop - start for _, start, stop in part)
         name = f"{folder.name}/{path.name}"
         files.append({"split": split, "file": name, "rows": rows, "bytes": path.stat().st_size, "sha256": digest})
     return files

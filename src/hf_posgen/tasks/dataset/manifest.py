@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from ..core.cells import SPLITS
 from ..core.task import Task
-from ..registry import resolve_task
+from ..registry import comes_from_outside, resolve_task
 
 MANIFEST = "manifest.json"
 
@@ -24,6 +24,7 @@ class Manifest:
         too.
     reference: what can be known at one cell of `test`, and what simple strategies reach there.
     vocabulary: how many token ids there are, the data symbols first; None for real numbers.
+    outside: the module and class that draw the sequences, where these are no part of hf_posgen.
     files: what was written: split, file, rows, bytes, sha256."""
 
     task: dict
@@ -35,6 +36,7 @@ class Manifest:
     splits: dict[str, dict]
     reference: dict
     vocabulary: dict | None
+    outside: str = ""
     files: list[dict] = field(default_factory=list)
 
     @property
@@ -71,6 +73,7 @@ def describe(task: Task, seed: int = 0, count: int = 1000, train_count: int = 10
             "values": {"chance": task.chance(cell), "ceiling": task.ceiling(cell)} | task.baselines(cell),
         },
         vocabulary=vocabulary,
+        outside=f"{type(task).__module__}.{type(task).__qualname__}" if comes_from_outside(type(task)) else "",
     )
 
 

@@ -1,4 +1,4 @@
-"""A task's tokenizer, for `AutoTokenizer` to open: its symbols, or what made tokens of the user's text."""
+"""Tokenizers of tasks, for `AutoTokenizer` to open: of a task's symbols, and of the user's text."""
 
 from functools import lru_cache
 
@@ -6,17 +6,13 @@ from tokenizers import AddedToken, Tokenizer, decoders, pre_tokenizers
 from tokenizers.models import BPE, WordLevel
 from tokenizers.pre_tokenizers import WhitespaceSplit
 
-from ..core.token_task import TokenTask
 
-
-def task_tokenizer(task: TokenTask):
-    """One token per symbol, written with spaces between: "3 7 [C] 12". Decoding gives the same text back."""
-    if task.natural:
-        return task.corpus.tokenizer
+def symbol_tokenizer(vocabulary: list[str]):
+    """Return a tokenizer with one token per symbol, written with spaces between: "3 7 [C] 12". Decoding gives the same text
+    back. vocabulary: the symbols by token id."""
     from transformers import PreTrainedTokenizerFast  # heavy: only who saves a tokenizer pays
 
-    vocabulary = {name: i for i, name in enumerate(task.vocabulary)}
-    tokenizer = Tokenizer(WordLevel(vocabulary, unk_token="[PAD]"))
+    tokenizer = Tokenizer(WordLevel({name: i for i, name in enumerate(vocabulary)}, unk_token="[PAD]"))
     tokenizer.pre_tokenizer = WhitespaceSplit()
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
@@ -31,7 +27,7 @@ def task_tokenizer(task: TokenTask):
 
 @lru_cache(maxsize=4)
 def load_tokenizer(name: str):
-    """A tokenizer of transformers from a folder or a Hub id; "bytes" is one token per byte of UTF-8, offline.
+    """Open a tokenizer of transformers from a folder or a Hub id; "bytes" is one token per byte of UTF-8, offline.
 
     Raises `ValueError` for one that can't be opened, and for one without a vocabulary.
     """
@@ -50,7 +46,7 @@ def load_tokenizer(name: str):
 
 
 def byte_tokenizer():
-    """256 byte tokens, then the end, the beginning and padding."""
+    """Return a tokenizer of 256 byte tokens, then the end, the beginning and padding."""
     from transformers import PreTrainedTokenizerFast
     from transformers.convert_slow_tokenizer import bytes_to_unicode
 

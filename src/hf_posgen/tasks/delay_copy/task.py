@@ -8,9 +8,10 @@ import numpy as np
 
 from ..core.bag_of_words import measured_bag_of_words
 from ..core.cells import Cell, grid
-from ..core.copying import ngram_baselines
-from ..core.parameters import Numbers
+from ..core.ngram import ngram_baselines
+from ..core.parameters import MOST_SYMBOLS, MOST_TEST_TOKENS, MOST_TOKENS, Numbers, parameter
 from ..core.token_task import IGNORE, TokenTask
+from .configs import CONFIGS
 from .stream import draw_windows
 
 KINDS = ("C", "S")
@@ -44,37 +45,43 @@ class DelayCopy(TokenTask):
     source has no even token gets one (the last one's lowest bit is dropped; "ensured"), or pastes nothing ("as_drawn").
     1 to `gap_blocks` R blocks stand between pairs, each number equally often.
 
-    `test_distances` are the untrained distances to ask (default: up to four times d_max, as far as the window holds
+    `test_distances` are the untrained distances to evaluate (default: up to four times d_max, as far as the window holds
     them), `test_windows` the longer windows (default: twice). Both may be written "1-14,26-120".
     """
 
     name = "delay_copy"
+    paper = "2609.11913"
+    configs = CONFIGS
     paste = True
     control_names = ("R", "C", "S")
     version = 2
 
-    kinds: Literal["C", "S", "CS"] = "C"
-    asked: Literal["all", "C", "S"] = "all"
-    symbols: int = 32
-    copied: int = 4
-    window: int = 64
-    d_min: int = 4
-    d_max: int = 8
-    s_min: int | None = None
-    s_max: int | None = None
-    held_out: Numbers = ()
-    skip: int = 18
-    block_trials: int = 9
-    block_probability: float = 2 / 3
-    gap_blocks: int = 3
-    distance_counts: Literal["between", "marks"] = "between"
-    filler: Literal["cut", "whole"] = "cut"
-    source: Literal["data", "raw", "fresh"] = "data"
-    even_source: Literal["ensured", "as_drawn"] = "ensured"
-    unreachable: Literal["masked", "scored"] = "masked"
-    cut_pastes: Literal["masked", "scored"] = "masked"
-    test_distances: Numbers | None = None
-    test_windows: Numbers | None = None
+    kinds: Literal["C", "S", "CS"] = parameter("C", "pairs of a stream: full (C), selective (S), or both")
+    asked: Literal["all", "C", "S"] = parameter("all", "pairs of an evaluated cell: those of `kinds`, or one of them")
+    symbols: int = parameter(32, "how many data symbols there are", least=2, most=MOST_SYMBOLS)
+    copied: int = parameter(4, "source tokens of a pair", least=1, most=4096)
+    window: int = parameter(64, "tokens of the trained sequences", least=1, most=MOST_TOKENS)
+    d_min: int = parameter(4, "the smallest trained delay", least=0, most=MOST_TOKENS)
+    d_max: int = parameter(8, "the largest trained delay", least=0, most=MOST_TOKENS)
+    s_min: int | None = parameter(None, "the smallest trained delay of S; default: d_min", least=0, most=MOST_TOKENS)
+    s_max: int | None = parameter(None, "the largest trained delay of S; default: d_max", least=0, most=MOST_TOKENS)
+    held_out: Numbers = parameter((), "delays inside the trained range that are not trained", least=0, most=MOST_TOKENS)
+    skip: int = parameter(18, "places at a window's beginning that are not scored", least=0, most=MOST_TOKENS)
+    block_trials: int = parameter(9, "trials of the binomial length of a block", least=1, most=4096)
+    block_probability: float = parameter(2 / 3, "success probability of those trials", least=1e-3, most=1.0)
+    gap_blocks: int = parameter(3, "the most blocks between two pairs", least=1, most=1024)
+    distance_counts: Literal["between", "marks"] = parameter("between", "what a delay counts")
+    filler: Literal["cut", "whole"] = parameter("cut", "how blocks fill the space between the marks of a pair")
+    source: Literal["data", "raw", "fresh"] = parameter("data", "which tokens the first mark of a pair marks")
+    even_source: Literal["ensured", "as_drawn"] = parameter("ensured", "whether a selective source has an even token")
+    unreachable: Literal["masked", "scored"] = parameter("masked", "targets whose source precedes the window")
+    cut_pastes: Literal["masked", "scored"] = parameter("masked", "pastes that begin among the places not scored")
+    test_distances: Numbers | None = parameter(
+        None, "unseen delays that are evaluated", least=0, most=MOST_TEST_TOKENS, evaluation=True
+    )
+    test_windows: Numbers | None = parameter(
+        None, "longer windows that are evaluated", least=1, most=MOST_TEST_TOKENS, evaluation=True
+    )
 
     def derived(self) -> dict:
         low, high, taken = self.d_min, self.d_max, {*self.trained_distances(self.asked), *self.held_out}
@@ -90,12 +97,6 @@ class DelayCopy(TokenTask):
 
     def check(self) -> None:
         need = self.require
-        need(self.symbols >= 2, f"symbols is {self.symbols}; it must be at least 2")
-        need(self.copied >= 1, f"copied is {self.copied}; it must be at least 1")
-        need(self.skip >= 0, f"skip is {self.skip}; it must be at least 0")
-        need(self.gap_blocks >= 1, f"gap_blocks is {self.gap_blocks}; it must be at least 1")
-        need(self.block_trials >= 1, f"block_trials is {self.block_trials}; it must be at least 1")
-        need(0 < self.block_probability <= 1, f"block_probability is {self.block_probability}; it must be in (0, 1]")
         need(self.asked == "all" or self.asked in self.kinds, f"asked is {self.asked!r}, kinds is {self.kinds!r}")
         for kind, (low, high) in (("d", (self.d_min, self.d_max)), ("s", (self.s_min, self.s_max))):
             if low is not None and high is not None:
@@ -127,7 +128,7 @@ class DelayCopy(TokenTask):
         return {"C": "full", "S": "selective", "CS": "mixed"}[self.kinds if self.asked == "all" else self.asked]
 
     def trained_distances(self, kind: str) -> tuple[int, ...]:
-        """The distances that training draws for pairs of a kind ("C", "S", or "all": of any of `kinds`)."""
+        """Return the distances that training draws for pairs of a kind ("C", "S", or "all": of any of `kinds`)."""
         kinds = self.kinds if kind == "all" else kind
         return tuple(sorted({d for one in kinds for d in self._range(one)} - set(self.held_out)))
 
@@ -141,7 +142,7 @@ class DelayCopy(TokenTask):
         return dict(self._splits)
 
     def between(self, distance: int) -> int:
-        """Tokens between the marks of a pair."""
+        """Return how many tokens stand between the marks of a pair."""
         return distance - self.least
 
     def _fits(self, cell: Cell) -> bool:
@@ -162,7 +163,7 @@ class DelayCopy(TokenTask):
         return windows.tokens, windows.labels
 
     def oracle(self, tokens: list[int]) -> dict[int, int]:
-        """By reading the marks. The first mark may close a pair opened before the window: then data follows it, and the
+        """Read the marks. The first mark may close a pair opened before the window: then data follows it, and the
         look at that one token is all that an answer here reads beyond its own past. With "raw" sources a pasted mark
         can't be told from a real one there."""
         marks = {self.control(kind): kind for kind in KINDS}
@@ -182,7 +183,8 @@ class DelayCopy(TokenTask):
         return {place: x for place, x in answers.items() if place < len(tokens)}
 
     def chance(self, cell: Cell) -> float:
-        """A uniform guess among the symbols of the kind of paste, by their shares of the scored tokens."""
+        """Return the accuracy of a uniform guess among the symbols of the kind of paste, by their shares of the scored
+        tokens."""
         kinds = self.kinds if self.asked == "all" or cell.distance is None else self.asked
         even = -(-self.symbols // 2)
         tokens = {"C": self.copied, "S": self.copied * even / self.symbols}
@@ -190,13 +192,12 @@ class DelayCopy(TokenTask):
         return sum(tokens[k] * right[k] for k in kinds) / sum(tokens[k] for k in kinds)
 
     def ceiling(self, cell: Cell) -> float:
-        """The share of scored targets whose source stands in the window, and chance for the rest (2,000 windows). For S an
-        upper bound: where the window cuts a source, which even token comes first is unknown too."""
+        """Return the share of scored targets whose source stands in the window, and chance for the rest (2,000 windows).
+        For S an upper bound: where the window cuts a source, which even token comes first is unknown too."""
         return 1.0 if self.unreachable == "masked" else _ceiling(self, cell)
 
     def baselines(self, cell: Cell) -> dict[str, float]:
-        """Measured on 1,000 windows: what followed the last one or two tokens when they last stood here, and naming the
-        commonest data token so far."""
+        """Return what the n-gram baselines score, and naming the commonest data token so far, on 1,000 windows."""
         return dict(_baselines(self, cell))
 
 

@@ -1,15 +1,18 @@
-"""Copying a string: unique symbols, repeated symbols, every c-th symbol."""
+"""What the tasks that copy a string share."""
 
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from .core.bag_of_words import bag_of_words
-from .core.cells import Cell, grid, shorter
-from .core.copying import ngram_baselines
-from .core.parameters import Numbers
-from .core.token_task import IGNORE, TokenTask
+from .bag_of_words import bag_of_words
+from .cells import Cell, grid, shorter
+from .ngram import ngram_baselines
+from .parameters import MOST_SYMBOLS, MOST_TEST_TOKENS, MOST_TOKENS, Numbers, parameter
+from .token_task import IGNORE, TokenTask
+
+# Huang et al. (2410.02140): trained up to 50, tested from 101 to 150.
+TIGHT_1_50 = {"layout": "tight", "min_count": 1, "max_count": 50, "test_counts": "101,111,121,131,141,150"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,23 +32,31 @@ class StringCopy(TokenTask):
         coupled, tight:               x1 x2 x3 x4 [SEP] (x1 x2 x3 x4)
         positions                      1  2  3  4   0     1  2  3  4
 
-    Trained: n in min_count..max_count without `held_out`; asked beside: n in `test_counts`, at the windows `test_windows`
-    too if padded. *Reconstructed*: sizes, and the padding.
+    Trained: n in min_count..max_count without `held_out`; evaluated beside: n in `test_counts`, at the windows
+    `test_windows` too if padded. *Reconstructed*: sizes, and the padding.
     """
 
     paste = True
     control_names = ("SEP", "BLANK")
 
-    symbols: int = 64
-    layout: Literal["padded", "tight"] = "padded"
-    positions: Literal["counted", "coupled"] = "counted"
-    window: int = 64
-    shorter_windows: Numbers | None = None
-    min_count: int = 4
-    max_count: int = 12
-    held_out: Numbers = ()
-    test_counts: Numbers | None = None
-    test_windows: Numbers | None = None
+    symbols: int = parameter(64, "how many data symbols there are", least=2, most=MOST_SYMBOLS)
+    layout: Literal["padded", "tight"] = parameter("padded", "whether blanks fill a sequence up to its window")
+    positions: Literal["counted", "coupled"] = parameter("counted", "where the model is told each token stands")
+    window: int = parameter(64, "tokens of the longest trained sequences (padded)", least=1, most=MOST_TOKENS)
+    shorter_windows: Numbers | None = parameter(
+        None, "tokens of the shorter trained sequences (padded)", least=1, most=MOST_TOKENS
+    )
+    min_count: int = parameter(4, "symbols of the shortest trained strings", least=1, most=MOST_TOKENS)
+    max_count: int = parameter(12, "symbols of the longest trained strings", least=1, most=MOST_TOKENS)
+    held_out: Numbers = parameter(
+        (), "numbers of symbols between min_count and max_count that are not trained", least=1, most=MOST_TOKENS
+    )
+    test_counts: Numbers | None = parameter(
+        None, "unseen numbers of symbols that are evaluated", least=1, most=MOST_TEST_TOKENS, evaluation=True
+    )
+    test_windows: Numbers | None = parameter(
+        None, "unseen lengths that are evaluated (padded)", least=1, most=MOST_TEST_TOKENS, evaluation=True
+    )
 
     def derived(self) -> dict:
         low, high = self.min_count, self.max_count
@@ -60,7 +71,6 @@ class StringCopy(TokenTask):
 
     def check(self) -> None:
         need = self.require
-        need(self.symbols >= 2, f"symbols is {self.symbols}; it must be at least 2")
         need(
             1 <= self.min_count <= self.max_count and self.possible(self.max_count),
             f"min_count {self.min_count}, max_count {self.max_count}, symbols {self.symbols}: they must satisfy "
@@ -70,8 +80,8 @@ class StringCopy(TokenTask):
             all(self.min_count < n < self.max_count for n in self.held_out),
             f"held_out {list(self.held_out)} must lie inside {self.min_count}..{self.max_count}",
         )
-        for given in ("test_windows", "shorter_windows"):
-            need(self.layout == "padded" or not getattr(self, given), f"{given} go with layout 'padded' only")
+        for key in ("test_windows", "shorter_windows"):
+            need(self.layout == "padded" or not getattr(self, key), f"{key} go with layout 'padded' only")
         need(all(n < self.window for n in self.shorter_windows or ()), f"shorter_windows must be below {self.window}")
 
     @property
@@ -83,22 +93,24 @@ class StringCopy(TokenTask):
         return ("input_ids", "labels", *(("positions",) if self.positions == "coupled" else ()))
 
     def possible(self, n: int) -> bool:
-        """Whether there are strings of n symbols."""
+        """Return whether there are strings of n symbols."""
         return True
 
     def picked(self, n: int) -> np.ndarray:
-        """Which of the n symbols are pasted, in order."""
+        """Return which of the n symbols are pasted, in order."""
         return np.arange(n)
 
     def strings(self, rng: np.random.Generator, count: int, n: int) -> np.ndarray:
+        """Draw (count, n) symbols."""
         return rng.integers(self.symbols, size=(count, n), dtype=np.int32)
 
     def tight(self, n: int) -> int:
-        """Tokens of a sequence without padding."""
+        """Return how many tokens a sequence has without padding."""
         return n + 1 + len(self.picked(n))
 
     def splits(self) -> dict[str, tuple[Cell, ...]]:
-        trained = [n for n in range(self.min_count, self.max_count + 1) if n not in self.held_out]
+        left_out = set(self.held_out)
+        trained = [n for n in range(self.min_count, self.max_count + 1) if n not in left_out]
         new = sorted({*self.held_out, *self.test_counts})
         self.require(
             self.layout == "padded" or not new or new[0] > trained[0],
@@ -140,77 +152,11 @@ class StringCopy(TokenTask):
         return {end + 1 + j: string[i] for j, i in enumerate(self.picked(len(string)).tolist())}
 
     def baselines(self, cell: Cell) -> dict[str, float]:
-        """Exact: the commonest symbol of the string (each of its places is pasted, on average, equally often). Measured on
-        1,000 sequences: the n-gram baselines."""
+        """Return, exactly, what the commonest symbol of the string scores (each of its places is pasted, on average,
+        equally often), and what the n-gram baselines score on 1,000 sequences."""
         tokens, labels, *_ = self.draw(np.random.default_rng(0), 1000, cell)
         return {"bag_of_words": self.bag(cell.distance - 1)} | ngram_baselines(tokens, labels)
 
     def bag(self, n: int) -> float:
+        """Return how often the commonest of n symbols is right."""
         return bag_of_words(n, self.symbols)
-
-
-@dataclass(frozen=True, kw_only=True)
-class UniqueCopy(StringCopy):
-    """Copy a string in which no symbol repeats.
-
-        padded, window 12:   _  _  _  x1 x2 x3 x4 [SEP] (x1 x2 x3 x4)      length 12, distance 5; _ is [BLANK]
-        tight:                        x1 x2 x3 x4 [SEP] (x1 x2 x3 x4)      length  9, distance 5
-
-    Every pasted token but the first can be found by content: what followed the last one?
-    """
-
-    name = "unique_copy"
-
-    def possible(self, n: int) -> bool:
-        return n <= self.symbols
-
-    def strings(self, rng: np.random.Generator, count: int, n: int) -> np.ndarray:
-        keys = rng.random((count, self.symbols), dtype=np.float32)
-        return np.argsort(keys, axis=1)[:, :n]
-
-    def bag(self, n: int) -> float:
-        return 1 / n
-
-
-@dataclass(frozen=True, kw_only=True)
-class RepeatCopy(StringCopy):
-    """Copy a string over few symbols, which therefore repeat, once or several times.
-
-        symbols 2, times 1:   0 1 1 0 1 [SEP] (0 1 1 0 1)                  length 11, distance 6
-        symbols 2, times 2:   0 1 1 0 1 [SEP] (0 1 1 0 1 0 1 1 0 1)        length 16, distance 6
-
-    Content doesn't tell where one is: positions must.
-    """
-
-    name = "repeat_copy"
-
-    symbols: int = 2
-    times: int = 1
-
-    def check(self) -> None:
-        self.require(self.times >= 1, f"times is {self.times}; it must be at least 1")
-        super().check()
-
-    def picked(self, n: int) -> np.ndarray:
-        return np.tile(np.arange(n), self.times)
-
-
-@dataclass(frozen=True, kw_only=True)
-class StrideCopy(StringCopy):
-    """Copy every c-th symbol of a string (after Huang et al. 2024, arXiv 2410.02140, appendix G.7).
-
-        stride 3:   [x1] x2 x3 [x4] x5 x6 [x7] x8 [SEP] (x1 x4 x7)         length 12, distance 9
-
-    The j-th pasted token stands (c - 1) j tokens nearer to its source than the first one.
-    """
-
-    name = "stride_copy"
-
-    stride: int = 2
-
-    def check(self) -> None:
-        self.require(self.stride >= 1, f"stride is {self.stride}; it must be at least 1")
-        super().check()
-
-    def picked(self, n: int) -> np.ndarray:
-        return np.arange(0, n, self.stride)

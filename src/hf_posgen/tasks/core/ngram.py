@@ -6,8 +6,9 @@ from ...metrics.functional import score
 
 
 def ngram_baselines(tokens_NT: np.ndarray, labels_NT: np.ndarray) -> dict[str, float]:
-    """Accuracy of "what followed the last n tokens when they last stood here", for n = 1, and for n = 2 with n = 1 where
-    two were never seen: over all pasted tokens, and (`_rest`) over those after the first of a paste, which it can find."""
+    """Return the accuracy of "what followed the last n tokens when they last stood here", for n = 1, and for n = 2 with
+    n = 1 where two were never seen: over all pasted tokens, and (`_rest`) over those after the first of a paste, which it
+    can find."""
     one, two = ngram_guess(tokens_NT, 1), ngram_guess(tokens_NT, 2)
     out = {}
     for n, guess in ((1, one), (2, np.where(two >= 0, two, one))):
@@ -18,7 +19,8 @@ def ngram_baselines(tokens_NT: np.ndarray, labels_NT: np.ndarray) -> dict[str, f
 
 
 def ngram_guess(tokens_NT: np.ndarray, n: int) -> np.ndarray:
-    """(N, T): for each place the token after the latest earlier occurrence of the n tokens before it; -1 where none."""
+    """Return (N, T): for each place the token after the latest earlier occurrence of the n tokens before it; -1 where
+    none."""
     N, T = tokens_NT.shape
     size = int(tokens_NT.max()) + 1
     context = np.broadcast_to(np.arange(N)[:, None], (N, T - n)).astype(np.int64)  # never found in another row
@@ -27,6 +29,6 @@ def ngram_guess(tokens_NT: np.ndarray, n: int) -> np.ndarray:
     order = np.argsort(context.ravel(), kind="stable")
     again = np.diff(context.ravel()[order], prepend=-1) == 0
     following = tokens_NT[:, n:].ravel()
-    found = np.full(following.shape, -1, np.int64)
-    found[order[again]] = following[order[np.flatnonzero(again) - 1]]
-    return np.hstack([np.full((N, n), -1, np.int64), found.reshape(N, T - n)])
+    guess = np.full(following.shape, -1, np.int64)
+    guess[order[again]] = following[order[np.flatnonzero(again) - 1]]
+    return np.hstack([np.full((N, n), -1, np.int64), guess.reshape(N, T - n)])
