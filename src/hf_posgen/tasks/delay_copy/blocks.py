@@ -24,13 +24,16 @@ class Blocks:
         return self.length - self.there.sum(-1)
 
 
-def joined(parts: tuple[Blocks, ...]) -> Blocks:
-    """One after the other along the cycles; block axes of unequal width are padded with nothing."""
+def joined(parts: list[Blocks]) -> Blocks:
+    """Join them along the cycles; block axes of unequal width are padded with blocks that aren't there."""
     width = max(part.starts.shape[2] for part in parts)
-    pad = lambda a: np.pad(a, ((0, 0), (0, 0), (0, width - a.shape[2])))  # noqa: E731
+
+    def padded(array: np.ndarray) -> np.ndarray:
+        return np.pad(array, ((0, 0), (0, 0), (0, width - array.shape[2])))
+
     return Blocks(
-        np.concatenate([pad(part.starts) for part in parts], 1),
-        np.concatenate([pad(part.there) for part in parts], 1),
+        np.concatenate([padded(part.starts) for part in parts], 1),
+        np.concatenate([padded(part.there) for part in parts], 1),
         np.concatenate([part.length for part in parts], 1),
     )
 
@@ -41,13 +44,13 @@ def _block_cdf(trials: int, probability: float) -> np.ndarray:
 
 
 def _block_lengths(task, rng, shape) -> np.ndarray:
-    """1 + ℓ, ℓ ~ Binomial: four times faster than numpy's own."""
+    """Draw 1 + ℓ, ℓ ~ Binomial: four times faster than numpy's own."""
     cdf = _block_cdf(task.block_trials, task.block_probability)
     return 1 + np.searchsorted(cdf, rng.random(shape, dtype=np.float32), side="right")
 
 
 def gaps(task, rng, shape) -> Blocks:
-    """1 to gap_blocks R blocks; "fresh" adds more until they hold enough data."""
+    """Draw 1 to gap_blocks R blocks; "fresh" adds more until they hold enough data."""
     lengths = _block_lengths(task, rng, (*shape, task.gap_blocks))
     if "S" in task.kinds and task.even_source == "ensured":
         lengths = np.maximum(lengths, 2)  # the token before a mark is then never a pasted one, and may be changed
@@ -67,7 +70,7 @@ def gaps(task, rng, shape) -> Blocks:
 
 
 def fillers(task, rng, lengths_NK: np.ndarray) -> Blocks:
-    """R blocks that fill exactly these lengths: the last one cut, or all whole."""
+    """Draw R blocks that fill exactly these lengths: the last one cut, or all whole."""
     shape, longest = lengths_NK.shape, int(lengths_NK.max())
     if task.filler == "whole":
         return _whole_fillers(task, rng, lengths_NK, longest)
@@ -82,7 +85,7 @@ def fillers(task, rng, lengths_NK: np.ndarray) -> Blocks:
 
 @lru_cache(maxsize=16)
 def _whole_cdf(trials: int, probability: float, longest: int) -> np.ndarray:
-    """[n, b - 1]: P(the first of whole blocks that sum to n is b long or shorter)."""
+    """Return [n, b - 1]: P(the first of whole blocks that sum to n is b long or shorter)."""
     p = np.concatenate([[0.0], binom.pmf(np.arange(trials + 1), trials, probability)])
     hit = np.zeros(longest + 1)  # P(some whole number of blocks sums to n)
     hit[0] = 1.0
