@@ -256,6 +256,26 @@ def test_text_is_split_by_the_models_own_tokenizer(models, tmp_path):
     assert json.loads((tmp_path / "out" / "evaluation.json").read_text())["task"]["tokenizer"] == str(models / "llama")
 
 
+@pytest.mark.parametrize("name", ["llama", "gpt2"])
+def test_what_a_tokenizer_puts_before_a_text_stands_before_each_window(name, models, tmp_path):
+    """Nats per token, once more with the model alone on [beginning, window]; the row says so."""
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    text = tmp_path / "corpus.txt"
+    text.write_text("\n\n".join(f"it is a {word} of no use to an {word}" for word in tiny.WORDS * 20))
+    spec = {"name": "text", "dataset": str(text), "tokenizer": str(models / name), "length": 16, "test_lengths": [16]}
+    (row,), *_ = run_evaluation(str(models / name), task=spec, count=3, splits=["test"])
+    tokenizer, model = AutoTokenizer.from_pretrained(models / name), AutoModelForCausalLM.from_pretrained(models / name)
+    prefix = tokenizer("it")["input_ids"][: -len(tokenizer("it", add_special_tokens=False)["input_ids"])]
+    windows = examples(build_task(spec), 0, "test", Cell(16, None), 0, 3)[0]
+    whole = torch.tensor([[*prefix, *window] for window in windows.tolist()])
+    with torch.no_grad():
+        logits = model(whole).logits[:, len(prefix) : -1]
+    nats = torch.nn.functional.cross_entropy(logits.flatten(0, 1), torch.from_numpy(windows[:, 1:]).flatten())
+    assert row["nll"] == pytest.approx(float(nats), abs=1e-5)
+    assert prefix and row["bos"] is True
+
+
 def test_a_run_on_text_is_asked_its_text(tmp_path):
     from hf_posgen.training.trainer import train
 

@@ -10,7 +10,7 @@ from .any_model import AnyModel, Translated
 from .cells import EvaluationTarget, task_facts
 from .few_shot import FewShot
 from .measuring import Measurement
-from .symbols import SymbolMap, map_symbols
+from .symbols import SymbolMap, map_symbols, prefix_ids
 
 PROMPTS = ("symbols", "few-shot")
 MAKERS_FACTS = (  # columns of a row that only the maker of a model could fill in
@@ -41,7 +41,7 @@ def foreign_target(opened: AnyModel, task: TokenTask, prompt: str, seed: int, pa
     _refuse(opened, task, past_limit)
     size = opened.model.get_input_embeddings().num_embeddings
     if not task.generated:
-        symbol_map, symbols = SymbolMap(list(range(task.vocab_size)), (), "own"), {}
+        symbol_map, symbols = SymbolMap(list(range(task.vocab_size)), _text_prefix(task), "own"), {}
     else:
         symbol_map = map_symbols(opened.name, opened.tokenizer, size, task)
         symbols = _symbols_as_text(opened, task, symbol_map)
@@ -70,6 +70,13 @@ def _refuse(opened: AnyModel, task: Task, past_limit: bool) -> None:
         raise ValueError(f"task {task.name!r} gives its tokens positions of its own, and {opened.name} takes none")
     if past_limit and opened.limit is not None and not opened.goes_past:
         raise ValueError(f"{opened.name} can't read past its {opened.limit:,} tokens: only rotary models can")
+
+
+def _text_prefix(task: TokenTask) -> tuple[int, ...]:
+    """Return what stands before each window of text: the special tokens that its tokenizer puts before a text, unless the
+    windows begin with the anchor token anyway, or several documents begin in one."""
+    positioned = "position_ids" in task.columns
+    return () if task.bos or positioned else prefix_ids(task.build_tokenizer())
 
 
 def _symbols_as_text(opened: AnyModel, task: TokenTask, symbol_map: SymbolMap) -> dict[str, list]:

@@ -6,6 +6,8 @@ from tokenizers import AddedToken, Tokenizer, decoders, pre_tokenizers
 from tokenizers.models import BPE, WordLevel
 from tokenizers.pre_tokenizers import WhitespaceSplit
 
+from ..text.files import state_of
+
 
 def symbol_tokenizer(vocabulary: list[str]):
     """Return a tokenizer with one token per symbol, written with spaces between: "3 7 [C] 12". Decoding gives the same text
@@ -25,18 +27,21 @@ def symbol_tokenizer(vocabulary: list[str]):
     )
 
 
-@lru_cache(maxsize=4)
 def load_tokenizer(name: str):
-    """Open a tokenizer of transformers from a folder or a Hub id; "bytes" is one token per byte of UTF-8, offline.
+    """Open a tokenizer of transformers from a folder or a Hub id; "bytes" is one token per byte of UTF-8, offline. One that
+    was opened before is kept while its files are what they were. No code of a repository runs.
 
     Raises `ValueError` for one that can't be opened, and for one without a vocabulary.
     """
+    return byte_tokenizer() if name == "bytes" else _load_tokenizer(name, state_of(name))
+
+
+@lru_cache(maxsize=4)
+def _load_tokenizer(name: str, state: tuple):
     from transformers import AutoTokenizer
 
-    if name == "bytes":
-        return byte_tokenizer()
     try:
-        tokenizer = AutoTokenizer.from_pretrained(name)
+        tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=False)  # None would ask on the terminal
     except Exception as error:
         reason = " ".join(str(error).split())[:300]
         raise ValueError(f"the tokenizer {name!r} can't be opened ({reason}); 'bytes' needs no download") from error

@@ -1,19 +1,18 @@
-"""A text corpus as three streams of tokens, on disk: opened by `datasets`, cut into splits, tokenized once."""
+"""A text corpus as three streams of tokens, on disk: cut into splits, tokenized once."""
 
-import contextlib
 import hashlib
-import sys
 from dataclasses import dataclass, field
 from functools import lru_cache
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from ...common.names import unknown
+from .files import state_of
+from .opening import bars_for_a_terminal, prepared
 
-BUILDERS = {".json": "json", ".jsonl": "json", ".csv": "csv", ".parquet": "parquet"}  # any other file is text
 SPLITS = ("train", "validation", "test")
+BOM = "\ufeff"  # which some programs begin a file of UTF-8 with: a mark, no text
 HELD_OUT = {"validation": "train[90%:95%]", "test": "train[95%:]"}  # where a corpus brings no such split
 
 
@@ -30,18 +29,19 @@ class Stream:
         return len(self.tokens)
 
     def read(self, starts_N: np.ndarray, length: int) -> np.ndarray:
-        """(N, length): the tokens from each start on."""
+        """Return the tokens from each start on, (N, length)."""
         rows = [self.tokens.slice(start, length).to_numpy() for start in starts_N.tolist()]
         return np.stack(rows).astype(np.int64)
 
     def index_in_document(self, starts_N: np.ndarray, length: int) -> np.ndarray:
-        """(N, length): how far each token stands from the beginning of its document, or of the window that cuts it."""
+        """Return (N, length): how far each token stands from the beginning of its document, or of the window that cuts
+        it."""
         places = starts_N[:, None] + np.arange(length)
         begin = self.starts[np.searchsorted(self.starts, places, side="right") - 1]
         return places - np.maximum(begin, starts_N[:, None])
 
     def counts(self, size: int) -> np.ndarray:
-        """(size,): how often each token id occurs."""
+        """Return (size,): how often each token id occurs."""
         return sum(np.bincount(chunk.to_numpy(), minlength=size) for chunk in self.tokens.chunks)
 
 
@@ -55,32 +55,33 @@ class Corpus:
     _shares: dict[str, np.ndarray] = field(default_factory=dict)
 
     def shares(self, split: str) -> np.ndarray:
-        """(V,): how often each token id occurs, as a share of all."""
+        """Return (V,): how often each token id occurs, as a share of all."""
         if split not in self._shares:
             counts = self.streams[split].counts(len(self.tokenizer))
             self._shares[split] = counts / counts.sum()
         return self._shares[split]
 
     def unigram_nats(self, split: str) -> float:
-        """Nats per token of a split under the token counts of training, each raised by one."""
+        """Return nats per token of a split under the token counts of training, each raised by one."""
         counts = self.shares("train") * len(self.streams["train"]) + 1
         return -float((self.shares(split) * np.log(counts / counts.sum())).sum())
 
 
-def plan_splits(builder, asked: dict[str, str | None]) -> dict[str, str]:
-    """{split: an expression of `datasets`, such as "train[90%:95%]"}: the corpus's own splits, else the end of its train.
+def plan_splits(builder, given: dict[str, str | None]) -> dict[str, str]:
+    """Return {split: an expression of `datasets`, such as "train[90%:95%]"}: the corpus's own splits, else the end of its
+    train.
 
     Raises `ValueError` for a split that isn't there, and for two that share documents.
     """
     import datasets
 
     sizes = {name: info.num_examples for name, info in builder.info.splits.items()}
-    base = asked["train"]
+    base = given["train"]
     if base is None:
         base = "train" if {"validation", "test"} <= set(sizes) else _without_held_out(sizes)
     out = {"train": base}
     for split, rest in HELD_OUT.items():
-        out[split] = asked[split] or (split if split in sizes else rest)
+        out[split] = given[split] or (split if split in sizes else rest)
     ranges = {}
     for split, expression in out.items():
         try:
@@ -101,7 +102,7 @@ def plan_splits(builder, asked: dict[str, str | None]) -> dict[str, str]:
 
 
 def _without_held_out(sizes: dict) -> str:
-    """What is left of train when its end is held out for the splits that the corpus doesn't bring."""
+    """Return what is left of train when its end is held out for the splits that the corpus doesn't bring."""
     return "train[:95%]" if "validation" in sizes else "train[:90%]"
 
 
@@ -109,18 +110,24 @@ def _overlap(one, other) -> bool:
     return one.splitname == other.splitname and max(one.from_, other.from_) < min(one.to, other.to)
 
 
-@lru_cache(maxsize=4)
 def load_corpus(dataset: str, config, data_files, sample_by: str, column: str, tokenizer: str, splits: tuple) -> Corpus:
-    """The corpus that a text task names; `splits` are the expressions of train, validation and test.
+    """Return the corpus that a text task names; `splits` are the expressions of train, validation and test. What was read
+    before is kept while its files, and those of the tokenizer, are what they were.
 
     Raises `ValueError`, one sentence each, for what can't be opened, read or tokenized.
     """
+    state = state_of(dataset, data_files, tokenizer)
+    return _load_corpus(dataset, config, data_files, sample_by, column, tokenizer, splits, state)
+
+
+@lru_cache(maxsize=4)
+def _load_corpus(dataset, config, data_files, sample_by, column, name, splits, state) -> Corpus:
     import datasets
 
     from ..dataset.tokenizer import load_tokenizer
 
     builder = prepared(dataset, config, data_files, sample_by)
-    mine = load_tokenizer(tokenizer)
+    tokenizer = load_tokenizer(name)
     streams = {}
     for split, expression in zip(SPLITS, splits, strict=True):
         documents = builder.as_dataset(split=expression)
@@ -128,32 +135,11 @@ def load_corpus(dataset: str, config, data_files, sample_by: str, column: str, t
             documents.features[column].dtype not in ("string", "large_string")
         ):
             raise unknown(f"text column of {dataset}:", column, _text_columns(documents))
-        tokens = _tokenized(documents, column, mine)
+        tokens = _tokenized(documents, column, tokenizer)
         if len(tokens) == 0:
             raise ValueError(f"{dataset}: split {expression!r} holds no text in column {column!r}")
         streams[split] = Stream(tokens)
-    return Corpus(streams, mine, _fingerprint(streams))
-
-
-@lru_cache(maxsize=4)
-def prepared(dataset: str, config: str | None, data_files: str | None, sample_by: str):
-    """The builder of a corpus with its data on disk. `dataset` is a file, a folder, a builder's name or a Hub id."""
-    import datasets
-
-    path, options = dataset, {"name": config, "data_files": data_files}
-    if Path(dataset).expanduser().is_file():
-        file = Path(dataset).expanduser()
-        path, options["data_files"] = BUILDERS.get(file.suffix.lower(), "text"), str(file)
-    try:
-        builder = datasets.load_dataset_builder(path, **options)
-        if hasattr(builder.config, "sample_by"):
-            builder = datasets.load_dataset_builder(path, **options, sample_by=sample_by)
-        with bars_for_a_terminal():
-            builder.download_and_prepare()
-    except Exception as error:  # the Hub, each format and the file system have errors of their own
-        reason = " ".join(str(error).split())[:300]
-        raise ValueError(f"the corpus {dataset!r} can't be opened ({reason})") from error
-    return builder
+    return Corpus(streams, tokenizer, _fingerprint(streams))
 
 
 def _text_columns(documents) -> list[str]:
@@ -163,13 +149,14 @@ def _text_columns(documents) -> list[str]:
 
 
 def _tokenized(documents, column: str, tokenizer):
-    """Rows of token ids, each with the end token where there is one; rows without text are left out."""
+    """Return rows of token ids, each with the end token where there is one; rows without text are left out."""
     import datasets
 
     end = [] if tokenizer.eos_token_id is None else [tokenizer.eos_token_id]
 
     def encode(rows):
-        texts = [text for text in rows[column] if text and not text.isspace()]
+        texts = [text.removeprefix(BOM) for text in rows[column] if text]
+        texts = [text for text in texts if text and not text.isspace()]
         ids = tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"] if texts else []
         return {"input_ids": [one + end for one in ids if one]}
 
@@ -180,23 +167,8 @@ def _tokenized(documents, column: str, tokenizer):
         )
 
 
-@contextlib.contextmanager
-def bars_for_a_terminal():
-    """Progress bars of `datasets`, where somebody can see them move."""
-    import datasets
-
-    hide = not sys.stderr.isatty() and not datasets.are_progress_bars_disabled()
-    if hide:
-        datasets.disable_progress_bars()
-    try:
-        yield
-    finally:
-        if hide:
-            datasets.enable_progress_bars()
-
-
 def _fingerprint(streams: dict[str, Stream]) -> str:
-    """Sixteen hex digits of all tokens and where their documents begin."""
+    """Return sixteen hex digits of all tokens and where their documents begin."""
     digest = hashlib.blake2b(digest_size=8)
     for stream in streams.values():
         digest.update(stream.starts.tobytes())

@@ -10,7 +10,8 @@ import numpy as np
 from ..core.cells import Cell
 from ..core.parameters import MOST_TEST_TOKENS, MOST_TOKENS, Numbers, parameter
 from ..core.token_task import IGNORE, TokenTask
-from .corpus import SPLITS, Corpus, load_corpus, plan_splits, prepared
+from .corpus import SPLITS, Corpus, load_corpus, plan_splits
+from .opening import prepared
 
 BUCKETS = 8  # of a trained window: how fine perplexity by position is
 
