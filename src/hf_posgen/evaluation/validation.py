@@ -11,8 +11,6 @@ from .measures import perplexity
 from .measuring import Measurement, evaluating, gathered, share_of
 from .scoring import NotANumber
 
-FIT = 0.99  # of every trained cell; for streams
-FIT_STREAM = 0.95  # of the mean over trained distances
 RATIOS = {  # what validation shows: (counted, of how many)
     "exact_match": ("answers_correct", "answers"),
     "token_accuracy": ("tokens_correct", "tokens_scored"),
@@ -46,9 +44,9 @@ def _validation_row(measurement: Measurement, cell: Cell) -> dict:
     row = {key: float(counts[a].sum() / max(1, counts[b].sum())) for key, (a, b) in RATIOS.items()}
     if not math.isfinite(row["nll"]):
         return {"problem": f"a scored token has no probability at all ({cell})"}
-    return row | (
-        {"exact_match": None, "perplexity": perplexity(row["nll"])} if measurement.task.metric == "perplexity" else {}
-    )
+    if measurement.task.metric == "perplexity":
+        row |= {"exact_match": None, "perplexity": perplexity(row["nll"])}
+    return row
 
 
 def validation_summary(rows: list[dict]) -> dict:
@@ -63,11 +61,7 @@ def _is_number(value) -> bool:
 
 
 def fits(task: Task, validation_rows: list[dict]) -> bool:
-    """Return whether a model can do what training showed: streams by the mean over trained distances, other tasks at every
-    cell; on text it must do better than the frequencies of the tokens, or it learned nothing of context."""
+    """Return whether a model can do what training showed, by the rule of its task."""
     if any(row["token_accuracy"] is None for row in validation_rows):
         return False  # a cell that couldn't be measured is not solved
-    summary = validation_summary(validation_rows)
-    if task.natural:
-        return summary.get("nll", math.inf) < task.unigram_nats("validation")
-    return summary["token_accuracy"] >= FIT_STREAM if task.paste else summary["worst_token_accuracy"] >= FIT
+    return task.fits(validation_summary(validation_rows))

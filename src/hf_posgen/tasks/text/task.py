@@ -1,5 +1,6 @@
 """Your own text: any corpus that `datasets` opens, with any tokenizer."""
 
+import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -115,7 +116,7 @@ class Text(TokenTask):
 
     def fits(self, summary: dict) -> bool:
         """Whether validation beats the frequencies of the tokens: else nothing of context was learned."""
-        return summary["nll"] < self.unigram_nats("validation")
+        return summary.get("nll", math.inf) < self.unigram_nats("validation")
 
     def build_tokenizer(self):
         """Return the tokenizer that made the tokens."""
