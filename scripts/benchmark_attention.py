@@ -164,12 +164,16 @@ def theirs(name: str, qkv, options):
         config = BloomConfig(hidden_size=width, n_head=heads, attn_implementation="eager")
         module, residual = BloomAttention(config, 0), torch.zeros(1, length, width)
         module.query_key_value = module.dense = Given()
-        prepared = lambda: {"residual": residual, "alibi": build_alibi_tensor(real, heads, qkv.dtype)}  # noqa: E731
+
+        def prepared():
+            return {"residual": residual, "alibi": build_alibi_tensor(real, heads, qkv.dtype)}
     elif name == "mpt":
         config = MptConfig(d_model=width, n_heads=heads, max_seq_len=length, attn_implementation="eager")
         module = MptAttention(config, 0)
         module.Wqkv = module.out_proj = Given()
-        prepared = lambda: {"position_bias": build_mpt_alibi_tensor(heads, length)}  # noqa: E731
+
+        def prepared():
+            return {"position_bias": build_mpt_alibi_tensor(heads, length)}
     else:
         sizes = {"d_model": width, "num_heads": heads, "d_kv": options.size, "is_decoder": True, "dropout_rate": 0.0}
         config = T5Config(**sizes, attn_implementation="sdpa")

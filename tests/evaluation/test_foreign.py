@@ -181,7 +181,10 @@ def test_a_few_cells_asked_again_leave_the_others(finished_run, models, tmp_path
     assert sorted(map(cell, after)) == sorted(map(cell, before)) and len(rows) == 1 < len(before)
     assert {cell(row) for row in after if row["count"] == 6} == {cell(rows[0])}
     assert {(row["arm"], row["run"]) for row in after} == {("renamed", "copied")}, "one run has one name"
-    measured = lambda rows: {cell(row): row["exact_match"] for row in rows if row["count"] != 6}  # noqa: E731
+
+    def measured(rows):
+        return {cell(row): row["exact_match"] for row in rows if row["count"] != 6}
+
     assert measured(after).items() <= measured(before).items()
 
     out, again = tmp_path / "out", {"splits": ["test"], "count": 8, "out": tmp_path / "out"}

@@ -18,7 +18,10 @@ def tasks(tmp_path_factory):
     from hf_posgen.tasks import export_task
 
     home = tmp_path_factory.mktemp("tasks")
-    make = lambda *configs: export_task("fixed_offset", home / "-".join(configs), configs=[*configs], **SMALL)  # noqa: E731
+
+    def make(*configs):
+        return export_task("fixed_offset", home / "-".join(configs), configs=[*configs], **SMALL)
+
     return {name: make(*name.split()) for name in ("last_k3 last_k7", "last_k1", "last_k7")}
 
 

@@ -114,7 +114,9 @@ def test_what_we_wrote_of_other_weights_goes_and_what_others_wrote_stays(folder)
 
 
 def test_entries_merge_by_data_set_task_and_revision():
-    entry = lambda task, value: f"- dataset: {{id: a/b, task_id: {task}}}\n  value: {value}\n"  # noqa: E731
+    def entry(task, value):
+        return f"- dataset: {{id: a/b, task_id: {task}}}\n  value: {value}\n"
+
     merged = parse_eval_result_entries(yaml.safe_load(merge_entries(entry("x", 1), entry("x", 0) + entry("y", 2), "w")))
     assert [(one.task_id, one.value) for one in merged] == [("x", 1), ("y", 2)]
 

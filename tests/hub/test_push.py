@@ -124,7 +124,9 @@ def test_other_weights_replace_what_belongs_to_the_old_ones_and_nothing_else(run
 def test_a_card_links_the_data_set_of_its_task_once_it_is_there(run, hub):
     from huggingface_hub import ModelCard
 
-    links = lambda ref: ModelCard(hub.repo(REPO).files(ref)["README.md"].decode()).data.datasets  # noqa: E731
+    def links(ref):
+        return ModelCard(hub.repo(REPO).files(ref)["README.md"].decode()).data.datasets
+
     send(run, hub)
     assert links("main") is links("step-000010") is None
     hub.create("tester/posgen-fixed-offset", "datasets")

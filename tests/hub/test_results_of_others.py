@@ -60,8 +60,13 @@ def test_other_weights_take_our_results_with_them_and_leave_those_of_others(run,
     from huggingface_hub import ModelCard
 
     theirs = b"- dataset: {id: a/b, task_id: c}\n  value: 1\n"
-    ours = lambda: sorted(path for path in hub.repo(REPO).files() if path.startswith(".eval_results/posgen-"))  # noqa: E731
-    told = lambda: ModelCard(hub.repo(REPO).files()["README.md"].decode()).data  # noqa: E731
+
+    def ours():
+        return sorted(path for path in hub.repo(REPO).files() if path.startswith(".eval_results/posgen-"))
+
+    def told():
+        return ModelCard(hub.repo(REPO).files()["README.md"].decode()).data
+
     scored(run, b"rope", ["test", "longer", "both"], "rope")
     send(run, hub)
     assert len(ours()) == 3 and "rope" in told().tags

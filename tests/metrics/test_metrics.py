@@ -295,7 +295,9 @@ def test_a_distance_without_an_answer_leaves_no_valid_p():
 
 
 def test_splits_of_the_grid():
-    ask = lambda length, distance: split_of(length, distance, (4, 16), (4, 8))  # noqa: E731
+    def ask(length, distance):
+        return split_of(length, distance, (4, 16), (4, 8))
+
     assert [ask(16, 4), ask(17, 4), ask(8, 9), ask(8, 3), ask(17, 9)] == [
         "in_distribution",
         "longer",

@@ -398,9 +398,12 @@ def test_a_report_tests_the_contrasts_that_were_declared(tmp_path, capsys):
     write_rows(tmp_path / "sweep" / "results.jsonl", [row for row in study1(2) if row["length"] in (4, 16, 48)])
     assert declared_contrasts([tmp_path / "sweep"]) is None
     (tmp_path / "sweep" / "sweep.yaml").write_text("contrasts: [[learned, rope]]\npanels: {}\n")
-    differences = lambda: [  # noqa: E731
-        line for line in (tmp_path / "out" / "report.md").read_text().splitlines() if line.startswith("| longer: ")
-    ]
+
+    def differences():
+        return [
+            line for line in (tmp_path / "out" / "report.md").read_text().splitlines() if line.startswith("| longer: ")
+        ]
+
     command = ["report", str(tmp_path / "sweep"), "-o", str(tmp_path / "out")]
     main(command)
     assert [line.split("|")[1].strip() for line in differences()] == ["longer: learned - rope"]

@@ -10,10 +10,11 @@ import pytest
 import yaml
 from accelerate import Accelerator
 
+from hf_posgen.cli.outcome import best_run
 from hf_posgen.common.files import read_rows, write_rows
 from hf_posgen.run.build import build_run
 from hf_posgen.run.folder import RunFolder
-from hf_posgen.sweep.run import best_run, dry_run, sweep
+from hf_posgen.sweep.run import dry_run, sweep
 from hf_posgen.sweep.selection import best_rates, selection_trials
 from hf_posgen.sweep.spec import parse_sweep, sweep_runs
 from hf_posgen.sweep.trial import Trial

@@ -131,8 +131,9 @@ def sweep(arguments: list[str]) -> None:
         options["workers"] = given.workers
     register()
     from ..sweep.executors.registry import known_executor
-    from ..sweep.run import dry_run, print_outcome
+    from ..sweep.run import dry_run
     from ..sweep.run import sweep as run_sweep
+    from .outcome import print_outcome
 
     known_executor(options["name"])
     if given.dry_run:

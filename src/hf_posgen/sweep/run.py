@@ -1,15 +1,14 @@
 """Many runs: train and evaluate what a sweep file lists, each in a run folder, then write one report."""
 
-import sys
 from pathlib import Path
 
-from ..common.files import read_rows, write_rows
+from ..common.files import write_rows
 from ..run.cost import CORE, GPU, expected_seconds, training_bytes
 from .executors.registry import known_executor
 from .folder import SweepFolder
-from .selection import best_rates, selection_trials, validation_score
+from .selection import best_rates, selection_trials
 from .spec import dump_sweep, parse_sweep, read_sweep, sweep_runs
-from .trial import Failure, Trial
+from .trial import Trial
 
 
 def sweep(
@@ -80,38 +79,3 @@ def format_seconds(seconds: float) -> str:
         if seconds >= 2 * length:
             return f"{seconds / length:.1f} {unit}"
     return f"{seconds:.0f} s"
-
-
-def best_run(out: Path, rows: list[dict]) -> str | None:
-    """The run that did best in validation (token accuracy, then nats per token) among those that fit."""
-    scores = {}
-    for run in dict.fromkeys(row["run"] for row in rows if row["fit"]):
-        checks = [line for line in read_rows(out / run / "train.jsonl") if line.get("split") == "validation"]
-        if checks:
-            scores[run] = max(map(validation_score, checks[-1:]))
-    return max(scores, key=scores.get) if scores else None
-
-
-def how_to_load(folder: Path) -> str:
-    return (
-        "from transformers import AutoModelForCausalLM, AutoTokenizer\n"
-        f"model = AutoModelForCausalLM.from_pretrained({str(folder)!r}, trust_remote_code=True)\n"
-        f"tokenizer = AutoTokenizer.from_pretrained({str(folder)!r}, trust_remote_code=True)"
-    )
-
-
-def print_outcome(out: Path, rows, paths, failures: list[Failure], stream=None) -> None:
-    """What a sweep shows at its end."""
-    from ..report.markdown import summary_tables
-
-    say = lambda *text: print(*text, file=stream or sys.stdout)  # noqa: E731
-    if rows:
-        say("\n" + summary_tables(rows))
-        say(f"\nReport: {paths.markdown}")
-        for figure in paths.figures:
-            say(f"Figure: {figure}")
-        best = best_run(out, rows)
-        if best:
-            say(f"\nLoad the best checkpoint ({best}):\n{how_to_load((out / best).resolve())}")
-    for failure in failures:
-        say(f"\nFailed: {failure.run}\n{failure.last_lines}")
