@@ -73,7 +73,7 @@ def section(name: str, cls, tree):
 def _complete_model(model: dict, task) -> dict:
     """Return the model's fields with every effective value, components resolved. It is built once without data, so
     that what can't be is refused before a folder is made."""
-    from ..model.configuration_posgen import PosGenConfig
+    from ..model.configuration_posgen import PosGenConfig, spec_name
 
     fields = model_fields()
     model = copy.deepcopy(known("model.", model, list(fields)))
@@ -87,7 +87,7 @@ def _complete_model(model: dict, task) -> dict:
     except Exception as error:  # strict's own errors have several lines, and a class of their own
         raise ValueError(f"model: {' '.join(str(error).split())}") from None
     model_without_data(config)
-    if "positions" in task.columns and config.position_sampler["name"] != "sequential":
+    if "positions" in task.columns and spec_name(config.position_sampler, "position_sampler") != "sequential":
         raise ValueError("model.position_sampler must be sequential: this task sets the positions of its tokens")
     return {key: getattr(config, key) for key in fields}
 

@@ -1,5 +1,7 @@
 """What a run's model is made of, by name. Imports nothing heavy."""
 
+from collections.abc import Mapping
+
 from .schema import COMPONENTS
 
 
@@ -45,16 +47,17 @@ def describe_component(field: str, spec: dict) -> dict:
         "name": spec["name"],
         "arguments": {key: value for key, value in spec.items() if key != "name"},
         "what": sentence,
-        "acts_on": (", ".join(cls.sites()) or "nothing") if hasattr(cls, "sites") else None,
+        "acts_on": (", ".join(cls.sites()) or "nothing") if cls and hasattr(cls, "sites") else None,
         "paper": getattr(cls, "paper", None),
     }
 
 
-def registry(field: str) -> dict[str, type]:
+def registry(field: str) -> Mapping[str, type]:
     """Return {name: class} of a component field. Imports the model, and torch with it."""
     from ..model.encoding_registry import ENCODINGS
     from ..model.logit_scale import LOGIT_SCALES
     from ..model.mixer_registry import MIXERS
     from ..model.position_sampler import SAMPLERS
 
-    return dict(zip(COMPONENTS, (ENCODINGS, SAMPLERS, LOGIT_SCALES, MIXERS), strict=True))[field]
+    registries: tuple[Mapping[str, type], ...] = (ENCODINGS, SAMPLERS, LOGIT_SCALES, MIXERS)
+    return dict(zip(COMPONENTS, registries, strict=True))[field]

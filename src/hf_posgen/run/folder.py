@@ -154,7 +154,8 @@ class RunFolder:
 
     def saved_states(self) -> list[Path]:
         """Return the states' folders, oldest first, whole or not."""
-        return sorted((folder for folder in self.states.glob(f"{STEP}*") if step_of(folder) is not None), key=step_of)
+        steps = {folder: step_of(folder) for folder in self.states.glob(f"{STEP}*")}
+        return [folder for step, folder in sorted((step, folder) for folder, step in steps.items() if step is not None)]
 
     def newest_whole(self, run: str | None = None) -> Path | None:
         """Return the newest state that is whole and of this run, by its hash; warn of each one passed over."""

@@ -136,7 +136,8 @@ def model_fields() -> dict[str, tuple[str, object]]:
     fields = {
         node.target.id: (ast.unparse(node.annotation), ast.literal_eval(node.value))
         for node in config.body
-        if isinstance(node, ast.AnnAssign) and node.target.id not in owned
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value is not None
+        if node.target.id not in owned
     }
     return fields | {"max_position_embeddings": ("int | None", None)}
 
