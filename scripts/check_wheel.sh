@@ -11,14 +11,17 @@ trap 'rm -rf "$work"' EXIT
 cd "$work"
 unset PYTHONPATH
 
-"${lender:-python3}" -m venv fresh
 python=$work/fresh/bin/python
 if [ -n "$lender" ]; then  # the fresh environment reads the lender's packages after its own
+  "$lender" -m venv --without-pip fresh
+  pip=("$lender" -m pip --python "$python")
   site=$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
   "$lender" -c 'import sysconfig; print(sysconfig.get_path("purelib"))' >"$site/lender.pth"
   options=(--no-deps)
   build=(--no-build-isolation)
 else
+  python3 -m venv fresh
+  pip=("$python" -m pip)
   options=()
   build=()
   if [ -f "${PIP_CONSTRAINT:-}" ] || [ -f "$root/${PIP_CONSTRAINT:-}" ]; then export PIP_CONSTRAINT=$root/constraints.txt; fi
@@ -26,7 +29,7 @@ fi
 # A copy, so that no build folder of the checkout lends files to the wheel.
 mkdir source && (cd "$root" && git ls-files -z --cached --others --exclude-standard | tar --null -cf - -T -) | tar -xf - -C source
 "${lender:-$python}" -m pip wheel -q --no-deps "${build[@]}" -w wheels ./source
-"$python" -m pip install -q --force-reinstall "${options[@]}" wheels/hf_posgen-*.whl
+"${pip[@]}" install -q --force-reinstall "${options[@]}" wheels/hf_posgen-*.whl
 
 where=$("$python" -c 'import hf_posgen; print(hf_posgen.__file__)')
 case $where in "$work"/fresh/*) ;; *) echo "not the wheel: $where"; exit 1 ;; esac
