@@ -391,7 +391,7 @@ def test_the_table_of_differences_shows_the_interval_and_the_smallest_p():
         "2 pairs can't reach p < .05 in 1 contrast"
     )
     lines = contrast_table(panel_of(study2(2))).lines
-    assert len(lines) == 6 and "[" not in lines[0][2] and lines[0][4] == "1.000"
+    assert len(lines) == 6 and "[" not in lines[0][3] and lines[0][4] == "1.000"
 
 
 def test_a_report_tests_the_contrasts_that_were_declared(tmp_path, capsys):

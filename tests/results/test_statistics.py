@@ -1,6 +1,7 @@
 """The statistics against values known beforehand, and against brute force."""
 
 from itertools import product
+from math import comb
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from hf_posgen.metrics.functional import (
     wilson,
 )
 from hf_posgen.results.statistics import (
+    SignFlip,
     clopper_pearson,
     holm,
     sign_flip,
@@ -84,17 +86,37 @@ def test_bootstrap_at_the_ends():
 @pytest.mark.parametrize(("pairs", "p"), [(5, 0.0625), (6, 0.03125)])
 def test_how_small_a_p_so_many_pairs_can_reach(pairs, p):
     assert smallest_p(pairs) == p
-    assert sign_flip(np.linspace(0.1, 0.4, pairs)) == pytest.approx(p)
+    assert sign_flip(np.linspace(0.1, 0.4, pairs)).p == pytest.approx(p)
 
 
-def test_sign_flip_equals_brute_force():
-    d = np.random.default_rng(3).normal(0.3, 1, size=8)
-    sums = [abs(np.dot(signs, d)) for signs in product([1, -1], repeat=8)]
-    assert sign_flip(d) == pytest.approx(np.mean(np.array(sums) >= abs(d.sum()) - 1e-12))
-    assert sign_flip([0.2]) == 1.0
-    assert sign_flip([0.0, 0.0, 0.0]) == 1.0
-    with pytest.raises(ValueError, match="1 to 20 pairs, not 21"):
-        sign_flip(np.ones(21))
+@pytest.mark.parametrize("pairs", [1, 2, 3, 8, 13])
+@pytest.mark.parametrize("ties", [False, True])
+def test_sign_flip_equals_brute_force(pairs, ties):
+    rng = np.random.default_rng(pairs)
+    d = rng.choice([-0.1, 0.1, 0.2], pairs) if ties else rng.normal(0.3, 1, size=pairs)
+    sums = np.array([abs(np.dot(signs, d)) for signs in product([1, -1], repeat=pairs)])
+    assert sign_flip(d) == SignFlip(pytest.approx(np.mean(sums >= abs(d.sum()) - 1e-12)), 0.0)
+
+
+def test_sign_flip_takes_every_pair():
+    """However many there are: exact where they can be counted, else by Monte Carlo with its error."""
+    for n in (21, 25, 40):
+        above = np.repeat([1.0, -1.0], [n - n // 4, n // 4])
+        tail = 2 * sum(comb(n, k) for k in range(n // 4 + 1)) / 2**n
+        assert sign_flip(0.1 * above) == SignFlip(pytest.approx(tail), 0.0), "a sign test"
+    assert sign_flip([0.1] * 20 + [-0.4] * 5).p == 1.0
+    above = np.repeat([1.0, -1.0], [40, 24])
+    estimate, tail = sign_flip(above), 2 * sum(comb(64, k) for k in range(25)) / 2**64
+    assert 0 < estimate.error < 0.001 and abs(estimate.p - tail) < 4 * estimate.error
+    assert sign_flip([1.0] * 100).p == smallest_p(100) > 0, "no p of 0 from draws"
+
+
+def test_sign_flip_at_the_ends():
+    assert sign_flip([0.2]).p == 1.0
+    assert sign_flip([0.0, 0.0, 0.0]).p == 1.0
+    for bad in ([], [0.1, float("nan")], [float("inf")]):
+        with pytest.raises(ValueError, match="one finite difference or more"):
+            sign_flip(bad)
 
 
 def test_power_under_holm():
@@ -179,3 +201,17 @@ def test_where_there_is_no_p_it_is_said_why():
         if any(d and v is not None for d, v in curve.items()):
             found = far_numbers(curve, int(rng.integers(9)), floor, ceiling)
             assert found.ratio is not None or found.invalid
+
+
+def test_numbers_that_are_none_are_not_solved_and_not_summed():
+    nan = float("nan")
+    assert max_solved([(4, 0.95), (8, nan), (16, 0.99)]) == 4
+    assert max_solved([(4, 0.95), (4, nan)]) is None and max_solved([(4, nan), (4, 0.95)]) is None
+    good = {1: 1.0, 2: 0.5}
+    for place in range(4):
+        curves = [dict(good) for _ in range(4)]
+        curves[place][2] = nan
+        with pytest.raises(ValueError, match="at distance 2 is nan; it must be a finite number"):
+            far_numbers(curves[0], 1, *curves[1:])
+    with pytest.raises(ValueError, match="not a number"):
+        bootstrap_ratio(np.array([1.0, nan]), np.array([1, 1]))

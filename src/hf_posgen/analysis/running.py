@@ -1,9 +1,8 @@
 """Analyses of a run folder's checkpoint, and what they leave there."""
 
-import json
 from pathlib import Path
 
-from ..common.files import write_text
+from ..common.files import finite, to_json, write_text
 from ..plotting import look, save
 from ..run.folder import RunFolder
 from .context import AnalysisContext, NotApplicable
@@ -30,5 +29,5 @@ def analyze(run_folder: str | Path, *, only=None, count: int = 256, figures: boo
         if figures and hasattr(analysis, "figure"):
             with look():
                 save(analysis.figure(results[name]), folder.figures / f"analysis_{name}")
-    write_text(folder.analysis, json.dumps(results, indent=1) + "\n")
+    write_text(folder.analysis, to_json(finite(results), indent=1) + "\n")
     return results

@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 from huggingface_hub.errors import EntryNotFoundError
 
-from ..common.files import write_text
+from ..common.files import to_json, write_text
 from ..run.build import build_run, merge, read_yaml
 from ..run.folder import LOG, MODEL_CONFIG, RUN, RunFolder
 from ..run.schema import choose
@@ -48,7 +48,7 @@ def run_evaluation(
     target.facts |= {key: value for key, value in (("arm", arm), ("panel", panel)) if value is not None}
     rows = evaluate_target(target, count=count, splits=splits, lengths=lengths, free_running=free_running)
     if kept is not None:
-        write_text(kept.evaluation, json.dumps(target.about, indent=1) + "\n")
+        write_text(kept.evaluation, to_json(target.about, indent=1) + "\n")
     elif own.is_run and options.get("task") is None:
         kept = own
     if kept is None:

@@ -10,8 +10,10 @@ from ..results.headlines import (
     over_all_seeds,
     shown_axes,
     shown_splits,
+    untested,
 )
 from ..results.panel import Panel
+from ..results.shared import name_some
 from .tables import Table, format_mean, number
 
 
@@ -75,10 +77,28 @@ def contrast_table(panel: Panel, pairs: list[tuple[str, str]] | None = None) -> 
         if contrast.interval:
             low, high = contrast.interval
             difference += f" [{low:+.3f}, {high:+.3f}]"
-        p = [f"{contrast.holm_p:.3f}", f"{contrast.smallest_p:.3f}"]
-        lines.append([contrast.name, str(contrast.pairs), difference, *p, contrast.verdict])
-    head = ["contrast", "pairs of seeds", "mean difference", "p (Holm)", "smallest p possible", "verdict"]
+        p = [format_p(contrast.holm_p, contrast.error), format_p(contrast.smallest_p)]
+        counts = [str(contrast.pairs), str(contrast.cells)]
+        lines.append([contrast.name, *counts, difference, *p, contrast.verdict])
+    head = ["contrast", "pairs of seeds", "cells", "mean difference", "p (Holm)", "smallest p possible", "verdict"]
     return Table(head, lines) if lines else None
+
+
+def format_p(p: float, error: float = 0.0) -> str:
+    """Return a p-value with three digits; one by Monte Carlo with its standard error."""
+    text = "< 0.001" if p < 0.001 else f"{p:.3f}"
+    return f"{text} (Monte Carlo, standard error {error:.1g})" if error else text
+
+
+def contrast_notes(panel: Panel, pairs: list[tuple[str, str]] | None = None) -> list[str]:
+    """Return sentences about the differences: which cells one arm has alone, and which pairs weren't tested and why."""
+    notes = [
+        f"{contrast.name} is over the {contrast.cells} cells that both have; left out: {name_some(contrast.left_out)}."
+        for contrast in contrasts(panel, pairs)
+        if contrast.left_out
+    ]
+    missing = [f"{pair.first} - {pair.second} ({pair.why})" for pair in untested(panel, pairs)]
+    return notes + ([f"Not tested: {'; '.join(missing)}."] if missing else [])
 
 
 def all_seeds_sentence(panel: Panel) -> str:

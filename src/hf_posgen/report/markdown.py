@@ -12,7 +12,7 @@ from ..results.headlines import headlines
 from ..results.panel import Panel
 from ..run.tree import read_yaml
 from .captions import caption, facts
-from .headline_tables import all_seeds_sentence, contrast_table, far_table, headline_table
+from .headline_tables import all_seeds_sentence, contrast_notes, contrast_table, far_table, headline_table
 from .page import write_page
 from .tables import axis_table, fit_table, split_table, summary_tables
 
@@ -104,10 +104,12 @@ def _panel(panel: Panel, figures: list[Path], pairs: list[tuple[str, str]] | Non
     table = headline_table(panel, arms)
     if len(table.head) > 1:
         blocks += ["### Headline numbers", table.markdown()]
-    blocks += [sentence] if (sentence := all_seeds_sentence(panel)) else []
-    tables = (("Numbers over distances", far_table(panel, arms)), ("Differences", contrast_table(panel, pairs)))
-    for heading, table in tables:
-        blocks += [f"### {heading}", table.markdown()] if table else []
+    blocks += list(filter(None, (panel.shared_values(panel.metrics[0]).sentence, all_seeds_sentence(panel))))
+    if table := far_table(panel, arms):
+        blocks += ["### Numbers over distances", table.markdown()]
+    table, notes = contrast_table(panel, pairs), contrast_notes(panel, pairs)
+    if table or notes:
+        blocks += ["### Differences", *([table.markdown()] if table else []), *notes]
     for axis in panel.axes:
         for metric in panel.metrics:
             words = caption(panel, axis, metric)

@@ -8,6 +8,7 @@ from ..results.aggregate import SeedMean, over_seeds
 from ..results.columns import SCORES, label
 from ..results.frame import frame, panels
 from ..results.panel import Panel
+from ..results.shared import shared_cells
 from ..results.statistics import clopper_pearson
 from .captions import caption
 
@@ -50,8 +51,11 @@ def heading(arm: str, fitted: int, seeds: int) -> str:
     """Return the head of an arm's column, which says over how many seeds its numbers are."""
     if fitted == 0:
         return f"{arm} *\ndid not fit"
-    many = "one seed" if fitted == 1 else f"{fitted} seeds"
-    return f"{arm}\n{many}" + (f" of {seeds}" if fitted < seeds else "")
+    return f"{arm}\n{_seeds(fitted)}" + (f" of {seeds}" if fitted < seeds else "")
+
+
+def _seeds(n: int) -> str:
+    return "one seed" if n == 1 else f"{n} seeds"
 
 
 def axis_table(panel: Panel, axis: str, metric: str, most: int | None = None, only: list[str] | None = None) -> Table:
@@ -70,7 +74,10 @@ def axis_table(panel: Panel, axis: str, metric: str, most: int | None = None, on
     for point in chosen_points(sorted(seeds[axis].unique()), panel.trained_range(axis), most):
         trained = any(low <= point <= high for low, high in ranges)
         line = [f"{point:g}{' trained' if trained else ''}"]
-        line += [format_mean(over_seeds(values.get((arm, point), ()), bounds)) for arm in arms]
+        for arm in arms:
+            mean = over_seeds(values.get((arm, point), ()), bounds)
+            fewer = mean is not None and mean.n < (panel.fits[arm][0] or panel.fits[arm][1])
+            line.append(format_mean(mean) + (f", {_seeds(mean.n)}" if fewer else ""))
         lines.append(line + [number(curve.get(point)) for curve in references.values()])
     names = [name.replace(" ", "\n") for name in references]
     return Table([axis, *(heading(arm, *panel.fits[arm]) for arm in arms), *names], lines)
@@ -113,8 +120,12 @@ def fit_table(panel: Panel) -> Table:
 
 
 def split_table(panel: Panel) -> Table:
-    """Return each split's mean over its cells, then over the seeds that fit."""
-    return _means(panel, ["split"], lambda rows: [([split], part) for split, part in rows.groupby("split", sort=False)])
+    """Return each split's mean over the cells that all arms share, then over the seeds that fit."""
+
+    def parts(rows):
+        return [([split], part) for split, part in rows.groupby("split", sort=False)]
+
+    return _means(panel, ["split"], parts, shared_cells(_shown_runs(panel)).rows)
 
 
 def both_table(panel: Panel) -> Table:
@@ -124,15 +135,21 @@ def both_table(panel: Panel) -> Table:
         cells = rows[rows["split"] == "both"].groupby(KEYS)
         return [(["trained", ""], rows[rows["split"] == "test"]), *(([f"{at:g}" for at in c], r) for c, r in cells)]
 
-    return _means(panel, KEYS, parts)
+    return _means(panel, KEYS, parts, _shown_runs(panel))
 
 
-def _means(panel: Panel, where: list[str], parts) -> Table:
-    """Return, for every arm and each (names, rows) of `parts(its rows)`, the means over the seeds that fit."""
+def _shown_runs(panel: Panel):
+    """Return the rows of the seeds that fit, and of an arm where none does all."""
+    unfit = [arm for arm, (fitted, _) in panel.fits.items() if not fitted]
+    return panel.table[panel.table["fit"] | panel.table["arm"].isin(unfit)]
+
+
+def _means(panel: Panel, where: list[str], parts, rows) -> Table:
+    """Return, for every arm and each (names, rows) of `parts(its rows)`, the means over its seeds."""
     lines = []
     for arm, (fitted, seeds) in panel.fits.items():
-        for names, rows in parts(panel.arm(arm, fit=fitted > 0).table):
-            values = {metric: rows.groupby("seed")[metric].mean().dropna() for metric in panel.metrics}
+        for names, part in parts(rows[rows["arm"] == arm]):
+            values = {metric: part.groupby("seed")[metric].mean().dropna() for metric in panel.metrics}
             means = [format_mean(over_seeds(values[metric], SCORES[metric].bounds)) for metric in panel.metrics]
             lines.append([arm if fitted else f"{arm} *", f"{fitted} of {seeds}", *names, *means])
     return Table(["arm", "seeds that fit", *where, *map(label, panel.metrics)], lines)
@@ -158,7 +175,8 @@ def _panel_tables(panel: Panel) -> list[str]:
         ]
     if (panel.table["split"] == "both").any():
         return [f"{panel.title}: new lengths and distances at once\n{both_table(panel).plain()}"]
-    tables = "\n\n".join(table.plain() for table in (split_table(panel), fit_table(panel)))
+    blocks = [split_table(panel).plain(), shared_cells(_shown_runs(panel)).sentence, fit_table(panel).plain()]
+    tables = "\n\n".join(filter(None, blocks))
     return [f"{panel.title}: nothing was evaluated beyond the trained range\n{tables}"]
 
 

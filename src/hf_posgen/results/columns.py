@@ -17,6 +17,7 @@ DEFAULTS = {
     "panel": "",
     "run": "",
     "kind": "",
+    "task_digest": "",
 }
 IN_DISTRIBUTION = ("train", "validation", "test")
 UNSEEN = ("longer", "farther", "nearer", "between", "both")

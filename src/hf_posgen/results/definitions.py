@@ -20,9 +20,12 @@ DEFINITIONS = """\
 - **Intervals** over seeds are Student's t at 95 %, from three seeds on; those of a cell are Wilson's over sequences, or a
   bootstrap over sequences where each has several answers.
 - **Best**: the best seed, chosen on the very cells it is shown for; read it only beside the mean.
-- **Differences**: the exact paired sign-flip test over the seeds where both arms fit, with Holm's correction over all
-  contrasts of a panel, or those declared beforehand; beside the smallest p that so many pairs of seeds can reach. An arm is
-  called higher only where the test is significant; "underpowered" where no outcome could be.
+- **Same cells**: whatever compares arms is over the cells that all of them have (a difference: that both have), in every
+  seed; the others are named.
+- **Differences**: the paired sign-flip test over the seeds where both arms fit, exact up to 40 pairs and by Monte Carlo
+  with its standard error beyond, with Holm's correction over all contrasts of a panel, or those declared beforehand;
+  beside the smallest p that so many pairs of seeds can reach. An arm is called higher only where the test is significant;
+  "underpowered" where no outcome could be.
 - The **first token** of a paste, which must resolve the distance, and the **rest**, which content can find, are shown
   apart.
 - **Free running** (`posgen evaluate --free-running`): token accuracy where the model reads its own pasted tokens instead of

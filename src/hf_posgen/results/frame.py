@@ -8,6 +8,8 @@ import pandas as pd
 from .columns import DEFAULTS, REQUIRED, SCORES
 from .panel import Panel
 
+PANEL = ["panel", "task", "kind", "task_digest"]  # rows that are equal in these may be compared
+
 
 def frame(rows: list[dict]) -> pd.DataFrame:
     """Return rows as a data frame with every column of `columns.DEFAULTS`.
@@ -28,7 +30,7 @@ def frame(rows: list[dict]) -> pd.DataFrame:
     unknown = (math.nan, math.nan)
     ends = [value if isinstance(value, list | tuple) else unknown for value in table.get("train_distance", [])]
     table["nearest_trained"], table["farthest_trained"] = zip(*ends, strict=True) if ends else unknown
-    for name in ("panel", "kind"):
+    for name in ("panel", "kind", "task_digest"):
         table[name] = table[name].fillna("")
     table["fit"] = table["fit"].astype(bool)
     _refuse_twins(table)
@@ -38,8 +40,8 @@ def frame(rows: list[dict]) -> pd.DataFrame:
 def _refuse_twins(table: pd.DataFrame) -> None:
     """Two runs of one arm and seed are not two seeds, and their mean is no seed's."""
     marks = [name for name in ("run", "revision", "step") if name in table]
-    runs = table.drop_duplicates(["panel", "task", "kind", "arm", "seed", *marks])
-    for (*_, arm, seed), twins in runs.groupby(["panel", "task", "kind", "arm", "seed"]):
+    runs = table.drop_duplicates([*PANEL, "arm", "seed", *marks])
+    for (*_, arm, seed), twins in runs.groupby([*PANEL, "arm", "seed"]):
         if len(twins) > 1:
             first, second = (_describe_run(row, marks) for row in twins.head(2).to_dict("records"))
             raise ValueError(
@@ -56,19 +58,18 @@ def _describe_run(row: dict, marks: list[str]) -> str:
 
 
 def panels(table: pd.DataFrame) -> list[Panel]:
-    """Return one panel per study, and per task and kind of question where a study has several."""
-    out = []
+    """Return one panel per study, and per task, kind of question and parameters of the task where a study has several.
+
+    Tasks with other parameters are other tasks: another number of symbols, say, is another chance level."""
+    made: list[Panel] = []
     for study, rows in table.groupby("panel"):
         tasks, kinds = rows["task"].nunique(), rows.groupby("task")["kind"].nunique()
-        for (task, kind), part in rows.groupby(["task", "kind"]):
-            name = [study, task if tasks > 1 or not study else "", kind if kinds[task] > 1 else ""]
-            words = [
-                re.sub(r"^study(?=\d)", "Study ", study),
-                task.replace("_", " "),
-                "" if kind in study.split() else kind,
-            ]
+        variants = rows.groupby(["task", "kind"])["task_digest"].nunique()
+        for (task, kind, digest), part in rows.groupby(["task", "kind", "task_digest"]):
+            variant = f"parameters {digest or 'unknown'}" if variants[task, kind] > 1 else ""
+            name = [study, task if tasks > 1 or not study else "", kind if kinds[task] > 1 else "", variant]
+            study_words = re.sub(r"^study(?=\d)", "Study ", study)
+            words = [study_words, task.replace("_", " "), "" if kind in study.split() else kind, variant]
             title = ", ".join(filter(None, words))
-            out.append((part, " ".join(filter(None, name)), title[:1].upper() + title[1:]))
-    made: list[Panel] = []
-    made += [Panel(*panel, siblings=made) for panel in out]
+            made.append(Panel(part, " ".join(filter(None, name)), title[:1].upper() + title[1:], siblings=made))
     return made

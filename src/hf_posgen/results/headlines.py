@@ -3,7 +3,7 @@
 Defined once: the mathematics is in the `posgen_extrapolation` metric, what is fed to it is here.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 import numpy as np
@@ -13,6 +13,7 @@ from ..metrics.posgen_extrapolation.headlines import FarNumbers, far_numbers, ma
 from .aggregate import SeedMean, over_seeds
 from .columns import BEYOND, SCORES, UNSEEN
 from .panel import Panel, baseline
+from .shared import shared_cells
 from .statistics import holm, sign_flip, smallest_p, t_interval, underpowered
 
 MUCH_WORSE = 1.05  # times the perplexity at the trained length
@@ -59,7 +60,9 @@ class ArmHeadlines:
 class Contrast:
     """The difference between two arms in their mean over the unseen cells of one axis, over `pairs` seeds.
 
-    interval: Student's t of the paired difference. smallest_p: the smallest that so many pairs can reach, corrected too."""
+    cells: how many both arms have in each of these seeds, which are those compared; left_out: the names of the others.
+    interval: Student's t of the paired difference. error: the standard error of holm_p where it is a Monte Carlo estimate,
+    or 0. smallest_p: the smallest that so many pairs can reach, corrected too."""
 
     axis: str
     first: str
@@ -67,13 +70,25 @@ class Contrast:
     pairs: int
     difference: float
     interval: tuple[float, float] | None
+    cells: int
+    left_out: tuple[str, ...]
     holm_p: float
+    error: float
     smallest_p: float
     verdict: str
 
     @property
     def name(self) -> str:
         return f"{BEYOND[self.axis]}: {self.first} - {self.second}"
+
+
+@dataclass(frozen=True)
+class Untested:
+    """Two arms whose difference can't be tested, and why not."""
+
+    first: str
+    second: str
+    why: str
 
 
 def solved_up_to(run: Panel, axis: str) -> float | None:
@@ -122,34 +137,32 @@ def headlines(panel: Panel) -> list[ArmHeadlines]:
 
 
 def _headlines(panel: Panel, arm: str) -> ArmHeadlines:
-    fitted = panel.arm(arm, fit=True)
-    if fitted.table.empty:
+    rows = panel.shared.rows
+    fitted = replace(panel, table=rows[rows["arm"] == arm])
+    if not panel.fits[arm][0]:
         return ArmHeadlines(arm, fit=False)
     splits, metrics, runs = shown_splits(panel), panel.metrics, list(fitted.runs().values())
-    by_seed = {
-        key: split_means(fitted.table, *key) for key in ((split, metric) for split in splits for metric in metrics)
-    }
+    by_seed = {(split, metric): _split_means(panel, arm, split, metric) for split in splits for metric in metrics}
     best = None
     if splits and (values := by_seed[splits[0], metrics[0]]):
         best = max(values) if SCORES[metrics[0]].is_share else min(values)
+    far_metrics = metrics if "distance" in panel.axes else []
     return ArmHeadlines(
         arm,
         fit=True,
-        solved={axis: _solved(runs, fitted, axis) for axis in shown_axes(panel)},
+        solved={axis: _solved(runs, axis) for axis in shown_axes(panel)},
         means={
             (split, metric): over_seeds(values, SCORES[metric].bounds) for (split, metric), values in by_seed.items()
         },
         best=best,
-        far={metric: summary for metric in metrics if (summary := _far_summary(runs, metric))}
-        if "distance" in panel.axes
-        else {},
+        far={metric: summary for metric in far_metrics if (summary := _far_summary(runs, metric))},
     )
 
 
-def _solved(runs: list[Panel], arm: Panel, axis: str) -> list[Solved]:
-    last, smallest = arm.along(axis)[axis].max(), arm.trained_range(axis)[0]
+def _solved(runs: list[Panel], axis: str) -> list[Solved]:
     values = [solved_up_to(run, axis) for run in runs]
-    return [Solved(value, smallest, at_end=value == last) for value in values]
+    ends = [(run.trained_range(axis)[0], run.along(axis)[axis].max()) for run in runs]
+    return [Solved(value, low, at_end=value == last) for value, (low, last) in zip(values, ends, strict=True)]
 
 
 def _far_summary(runs: list[Panel], metric: str) -> FarSummary | None:
@@ -171,57 +184,113 @@ def _far_summary(runs: list[Panel], metric: str) -> FarSummary | None:
     )
 
 
-def split_means(rows: pd.DataFrame, split: str, metric: str) -> list[float]:
-    """Return a score's mean over the cells of a split, one value per seed that has any."""
-    cells = rows[rows["split"] == split].dropna(subset=[metric])
-    return cells.groupby("seed")[metric].mean().tolist()
+def _split_means(panel: Panel, arm: str, split: str, metric: str) -> list[float]:
+    """Return a score's mean over the shared cells of a split, one value per seed of an arm that fits and has any."""
+    rows = panel.shared_values(metric).rows
+    rows = rows[(rows["arm"] == arm) & (rows["split"] == split)]
+    return rows.groupby("seed")[metric].mean().tolist()
 
 
 def over_all_seeds(panel: Panel) -> dict[tuple[str, str], SeedMean]:
     """Return {(arm, split): mean over all seeds} of the first score, for arms of which some seeds fit and some did not."""
     metric, out = panel.metrics[0], {}
-    for arm, (fitted, seeds) in panel.fits.items():
-        for split in UNSEEN if 0 < fitted < seeds else ():
-            mean = over_seeds(split_means(panel.arm(arm).table, split, metric), SCORES[metric].bounds)
+    partly = [arm for arm, (fitted, seeds) in panel.fits.items() if 0 < fitted < seeds]
+    rows = shared_cells(panel.table[panel.table["fit"] | panel.table["arm"].isin(partly)].dropna(subset=[metric])).rows
+    for arm in partly:
+        for split in UNSEEN:
+            cells = rows[(rows["arm"] == arm) & (rows["split"] == split)]
+            mean = over_seeds(cells.groupby("seed")[metric].mean(), SCORES[metric].bounds)
             if mean:
                 out[arm, split] = mean
     return out
 
 
 def contrasts(panel: Panel, pairs: list[tuple[str, str]] | None = None) -> list[Contrast]:
-    """Return the differences between pairs of arms, tested by the exact paired sign-flip test over the seeds where both
-    fit, with Holm's correction over all of them.
+    """Return the differences between pairs of arms, tested by the paired sign-flip test over the seeds where both fit and
+    over the cells that both have, with Holm's correction over all of them.
 
     The verdict names a winner only where the test is significant: of accuracies the higher, of perplexities the lower.
     pairs: those declared beforehand (default: all)."""
     metric = panel.metrics[0]
-    differences = {
-        (axis, first, second): values
-        for axis in panel.axes
-        for first, second, values in _paired_differences(panel, axis, metric, pairs)
-    }
-    adjusted = holm({key: sign_flip(values[:20]) for key, values in differences.items()})
+    differences = {}
+    for axis in panel.axes:
+        for first, second in _pairs(panel, pairs):
+            difference = _paired_difference(panel, axis, metric, first, second)
+            if difference:
+                differences[axis, first, second] = difference
+    raw = {key: sign_flip(difference.values) for key, difference in differences.items()}
+    adjusted = holm({key: test.p for key, test in raw.items()})
     out = []
-    for (axis, first, second), values in differences.items():
-        values, p = values[:20], adjusted[axis, first, second]
+    for key, difference in differences.items():
+        (axis, first, second), values, p = key, difference.values, adjusted[key]
         smallest = min(1.0, len(differences) * smallest_p(len(values)))
         verdict = _verdict(first, second, values, p, len(differences), metric)
-        mean = float(values.mean())
-        out.append(Contrast(axis, first, second, len(values), mean, t_interval(values), p, smallest, verdict))
+        out.append(
+            Contrast(
+                axis,
+                first,
+                second,
+                pairs=len(values),
+                difference=float(values.mean()),
+                interval=t_interval(values),
+                cells=difference.cells,
+                left_out=difference.left_out,
+                holm_p=p,
+                error=raw[key].error * p / raw[key].p,
+                smallest_p=smallest,
+                verdict=verdict,
+            )
+        )
     return out
 
 
-def _paired_differences(panel: Panel, axis: str, metric: str, pairs):
-    """Yield (first arm, second arm, differences of their means over the unseen cells by seed)."""
+def untested(panel: Panel, pairs: list[tuple[str, str]] | None = None) -> list[Untested]:
+    """Return the pairs of arms of a panel that `contrasts` can't test on any axis. pairs: as there."""
+    tested = {frozenset((contrast.first, contrast.second)) for contrast in contrasts(panel, pairs)}
+    return [
+        Untested(first, second, _why_untested(panel, first, second))
+        for first, second in _pairs(panel, pairs)
+        if frozenset((first, second)) not in tested
+    ]
+
+
+def _pairs(panel: Panel, pairs: list[tuple[str, str]] | None) -> list[tuple[str, str]]:
+    if pairs is None:
+        return list(combinations(panel.arms, 2))
+    return [pair for pair in pairs if all(arm in panel.arms for arm in pair)]
+
+
+def _why_untested(panel: Panel, first: str, second: str) -> str:
+    unfit = [arm for arm in (first, second) if not panel.fits[arm][0]]
+    if unfit:
+        return f"{' and '.join(unfit)} did not fit"
+    if not panel.axes:
+        return "nothing was evaluated beyond the trained range"
+    seeds = [set(panel.arm(arm, fit=True).table["seed"]) for arm in (first, second)]
+    if not seeds[0] & seeds[1]:
+        return "there is no seed where both fit"
+    return "both have no unseen cell in common"
+
+
+@dataclass(frozen=True)
+class _PairedDifference:
+    values: np.ndarray
+    cells: int
+    left_out: tuple[str, ...]
+
+
+def _paired_difference(panel: Panel, axis: str, metric: str, first: str, second: str) -> _PairedDifference | None:
+    """Return, by seed, the difference of two arms' means over the unseen cells that both have; None where there is none."""
     table = panel.table
     unseen = table[table["fit"] & (table["split"] == BEYOND[axis])].dropna(subset=[metric])
-    means = unseen.groupby(["arm", "seed"])[metric].mean()
-    arms = [arm for arm in panel.arms if arm in means.index.get_level_values(0)]
-    for first, second in combinations(arms, 2) if pairs is None else pairs:
-        if first in arms and second in arms:
-            difference = (means[first] - means[second]).dropna()
-            if len(difference):
-                yield first, second, difference.to_numpy()
+    rows = [unseen[unseen["arm"] == arm] for arm in (first, second)]
+    seeds = set(rows[0]["seed"]) & set(rows[1]["seed"])
+    shared = shared_cells(pd.concat(rows).pipe(lambda both: both[both["seed"].isin(seeds)]))
+    if shared.rows.empty:
+        return None
+    means = shared.rows.groupby(["arm", "seed"])[metric].mean()
+    cells = len(shared.rows.drop_duplicates(["length", "distance"]))
+    return _PairedDifference((means[first] - means[second]).to_numpy(), cells, tuple(shared.left_out))
 
 
 def _verdict(first: str, second: str, differences: np.ndarray, p: float, tests: int, metric: str) -> str:

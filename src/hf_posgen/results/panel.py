@@ -10,6 +10,7 @@ import pandas as pd
 
 from .columns import AXES, BASELINES, IN_DISTRIBUTION, SCORES
 from .order import in_order
+from .shared import SharedCells, shared_at_points, shared_cells
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,9 +132,25 @@ class Panel:
         return out
 
     def by_seed(self, axis: str, metric: str) -> pd.DataFrame:
-        """Return (arm, fit, seed, axis) → a score, averaged over the cells that share a point of the axis."""
-        rows = self.along(axis).dropna(subset=[metric])
+        """Return (arm, fit, seed, axis) → a score, averaged over the cells of each point of the axis, the same for every
+        run that has the point."""
+        rows = shared_at_points(self.along(axis).dropna(subset=[metric]), axis)
         return rows.groupby(["arm", "fit", "seed", axis], as_index=False)[metric].mean()
+
+    @cached_property
+    def shared(self) -> SharedCells:
+        """The rows of the fitting runs at the lengths and distances that all of them have."""
+        return shared_cells(self.table[self.table["fit"]], by_split=False)
+
+    def shared_values(self, metric: str) -> SharedCells:
+        """Return the rows of the fitting runs in the cells of each split where all of them have a score."""
+        if metric not in self._shared_values:
+            self._shared_values[metric] = shared_cells(self.table[self.table["fit"]].dropna(subset=[metric]))
+        return self._shared_values[metric]
+
+    @cached_property
+    def _shared_values(self) -> dict[str, SharedCells]:
+        return {}
 
     def baseline_keys(self, metric: str) -> tuple[str, ...]:
         """Return the keys of the baselines that may stand beside a score."""

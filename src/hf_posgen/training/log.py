@@ -3,7 +3,6 @@
 import contextlib
 import importlib.util
 import io
-import json
 import resource
 import sys
 import time
@@ -13,7 +12,7 @@ from accelerate import Accelerator
 from accelerate.tracking import LOGGER_TYPE_TO_CLASS, get_available_trackers
 from tqdm.auto import tqdm
 
-from ..common.files import write_rows
+from ..common.files import finite, to_json, write_rows
 from ..run.build import RunConfig, to_tree
 from ..run.folder import RunFolder
 from ..run.schema import choose
@@ -90,7 +89,7 @@ class TrainingLog:
         self.progress.log.append(line)
         if self.main:
             with self.path.open("a") as file:
-                file.write(json.dumps(line) + "\n")
+                file.write(to_json(finite(line)) + "\n")
 
     def _track(self, values: dict) -> None:
         if self.trackers:

@@ -18,7 +18,9 @@ def bootstrap_ratio(
     """Return the percentile bootstrap over *sequences* of Σ correct / Σ scored: tokens within one are not independent.
 
     Sequences alike in (correct, scored) are drawn together, as multinomial counts. A share of exactly 0 or 1 has no
-    spread to draw from: Wilson's interval over sequences then."""
+    spread to draw from: Wilson's interval over sequences then. Raises `ValueError` for NaN."""
+    if np.isnan(correct_N).any() or np.isnan(scored_N).any():
+        raise ValueError("a sequence's count is not a number")
     if scored_N.sum() == 0:
         return 0.0, 1.0
     pairs, counts = np.unique(np.stack([correct_N, scored_N]), axis=1, return_counts=True)

@@ -10,6 +10,7 @@
   distances won.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -21,10 +22,13 @@ Curve = dict[float, float]
 
 def max_solved(cells: list[tuple[float, float]], level: float = 0.9) -> float | None:
     """Return, of (coordinate, lower bound) pairs, the largest coordinate up to which the bound is at least `level` at
-    *every* cell; None where the first fails."""
+    *every* cell; None where the first fails. A bound that is not a number fails."""
+    worst: dict[float, float] = {}
+    for coordinate, low in cells:
+        worst[coordinate] = min(worst.get(coordinate, math.inf), -math.inf if math.isnan(low) else low)
     solved = None
-    for coordinate, low in sorted(cells):
-        if low < level:  # of cells at one coordinate the worst comes first
+    for coordinate in sorted(worst):
+        if worst[coordinate] < level:
             break
         solved = coordinate
     return solved
@@ -71,9 +75,12 @@ def far_numbers(
     ngram: Curve | None = None,
 ) -> FarNumbers:
     """Return all of them at once, from distance 1 on; None in the curve: that distance was to be evaluated and has no
-    answer. floor,
-    ceiling and ngram (what a 2-gram baseline scores) are curves over the same distances. Raises `ValueError` for a curve
-    without one."""
+    answer. floor, ceiling and ngram (what a 2-gram baseline scores) are curves over the same distances. Raises `ValueError`
+    for a curve without an answer, and for numbers that are not finite."""
+    for name, values in (("accuracy", curve), ("floor", floor), ("ceiling", ceiling), ("ngram", ngram or {})):
+        for distance, value in values.items():
+            if value is not None and not math.isfinite(value):
+                raise ValueError(f"{name} at distance {distance} is {value}; it must be a finite number")
     farthest = max(curve, default=0)
     curve, ngram = ({d: v for d, v in (one or {}).items() if d >= 1 and v is not None} for one in (curve, ngram))
     if not curve:

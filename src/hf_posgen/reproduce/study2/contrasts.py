@@ -81,7 +81,7 @@ def contrast(differences: np.ndarray, p: float | None, contrasts: int) -> dict:
 
 def raw_p(differences: np.ndarray) -> float:
     """Return the p of the exact sign-flip test; 1 where there is no pair."""
-    return sign_flip(differences[:20]) if len(differences) else 1.0
+    return sign_flip(differences).p if len(differences) else 1.0
 
 
 def sized(verdict: Verdict, runs: list[StreamRun], needs_paper_size: bool = False) -> Verdict:
