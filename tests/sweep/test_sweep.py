@@ -10,7 +10,7 @@ import pytest
 import yaml
 from accelerate import Accelerator
 
-from hf_posgen.cli.outcome import best_run
+from hf_posgen.cli.outcome import checkpoints
 from hf_posgen.common.files import read_rows, write_rows
 from hf_posgen.run.build import build_run
 from hf_posgen.run.folder import RunFolder
@@ -49,7 +49,8 @@ def test_sweep_trains_reports_and_skips_what_is_done(tmp_path):
     assert {(row["arm"], row["seed"]) for row in rows} == {("rope", 0), ("rope", 1), ("none", 0), ("none", 1)}
     assert read_rows(out / "results.jsonl") == rows
     assert paths.markdown.is_file() and all(figure.is_file() for figure in paths.figures)
-    assert best_run(out, [row | {"fit": True} for row in rows]) in {row["run"] for row in rows}
+    found = checkpoints(out, [row | {"fit": True} for row in rows])
+    assert set(found) == {("study", "rope"), ("study", "none")}
     folders = [path for path in out.iterdir() if (path / "model.safetensors").is_file()]
     assert len(folders) == 4
     before = {path: (path / "model.safetensors").stat().st_mtime_ns for path in folders}

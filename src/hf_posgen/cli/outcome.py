@@ -1,4 +1,4 @@
-"""What a sweep shows at its end: the summary, where the report is, how to load the best run, and what failed."""
+"""What a sweep shows at its end: the summary, where the report is, each arm's checkpoint, and what failed."""
 
 from pathlib import Path
 
@@ -7,13 +7,16 @@ from ..sweep.selection import validation_score
 from ..sweep.trial import Failure
 
 
-def best_run(out: Path, rows: list[dict]) -> str | None:
-    """Return the run that did best in validation (token accuracy, then nats per token) among those that fit."""
-    scores = {}
-    for run in dict.fromkeys(row["run"] for row in rows if row["fit"]):
+def checkpoints(out: Path, rows: list[dict]) -> dict[tuple[str, str], Path]:
+    """Return {(panel, arm): run folder}: of each arm the seed that did best in validation (token accuracy, then nats per
+    token) among those that fit. In distribution, that is: it says nothing about lengths and distances beyond."""
+    best: dict[tuple[str, str], tuple] = {}
+    for panel, arm, run in dict.fromkeys((row["panel"], row["arm"], row["run"]) for row in rows if row["fit"]):
         if validations := RunFolder(out / run).validations():
-            scores[run] = validation_score(validations[-1])
-    return max(scores, key=scores.get) if scores else None
+            candidate = (validation_score(validations[-1]), out / run)
+            if (panel, arm) not in best or candidate[0] > best[panel, arm][0]:
+                best[panel, arm] = candidate
+    return {key: folder for key, (_, folder) in best.items()}
 
 
 def how_to_load(folder: Path) -> str:
@@ -33,8 +36,17 @@ def print_outcome(out: Path, rows: list[dict], paths, failures: list[Failure], s
     if rows:
         parts += ["\n" + summary_tables(rows), f"\nReport: {paths.markdown}"]
         parts += [f"Figure: {figure}" for figure in paths.figures]
-        if best := best_run(out, rows):
-            parts.append(f"\nLoad the best checkpoint ({best}):\n{how_to_load((out / best).resolve())}")
+        parts += _checkpoint_lines(checkpoints(out, rows))
     parts += [f"\nFailed: {failure.run}\n{failure.last_lines}" for failure in failures]
     for part in parts:
         print(part, file=stream)
+
+
+def _checkpoint_lines(found: dict[tuple[str, str], Path]) -> list[str]:
+    if not found:
+        return []
+    names = {key: " ".join(filter(None, key)) for key in found}
+    width = max(map(len, names.values()))
+    lines = [f"  {names[key]:{width}}  {folder}" for key, folder in found.items()]
+    head = "\nCheckpoints: of each arm that fit, the seed with the best validation (the tables above say what holds beyond)"
+    return [head, *lines, f"\nOpen one:\n{how_to_load(next(iter(found.values())).resolve())}"]
