@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hf_posgen.run.build import build_run, read_yaml
+from hf_posgen.common.yaml_text import read_yaml
+from hf_posgen.run.build import build_run
 
 ROOT = Path(__file__).parent.parent
 

@@ -1,15 +1,18 @@
 """Runs from nested dicts: what is completed, what is refused, and what makes two runs the same."""
 
 import dataclasses
+import math
 import pickle
 
 import pytest
 import yaml
 
+from hf_posgen.common.yaml_text import parse_yaml
 from hf_posgen.model.configuration_posgen import COMPONENTS, PosGenConfig
 from hf_posgen.run.build import build_run, identity, merge, model_fields, override, run_hash, to_tree
 from hf_posgen.run.components import arm_name
 from hf_posgen.run.schema import COMPONENTS as SCHEMA_COMPONENTS
+from hf_posgen.run.schema import EvaluationConfig, TrainConfig
 
 
 def test_model_fields_are_those_of_the_config():
@@ -122,3 +125,49 @@ def test_a_run_builds_its_task_once_and_travels_without_it():
     assert run.built_task is run.built_task and run.built_task.offset == 2
     sent = pickle.loads(pickle.dumps(run))
     assert sent == run and "built_task" not in vars(sent) and sent.built_task == run.built_task
+
+
+NEVER = [
+    ({"train": {"stop_at": 2}}, "train.stop_at is 2.0; it must be at least 0 and at most 1"),
+    ({"train": {"learning_rate": math.inf}}, "train.learning_rate is inf; it must be a finite number"),
+    ({"train": {"clip": "nan"}}, "train.clip is 'nan'; it must be a finite number"),
+    ({"train": {"weight_decay": -0.1}}, "train.weight_decay is -0.1; it must be at least 0"),
+    ({"train": {"steps": True}}, "train.steps is True; it must be a whole number"),
+    ({"evaluation": {"splits": ["test", "test"]}}, "names a split twice"),
+    ({"seed": 2**32}, "seed is 4294967296; it must be at least 0 and at most 2147483647"),
+    ({"model": {"hidden_act": "nope"}}, "hidden_act is 'nope'; allowed: .*gelu"),
+    ({"model": {"hidden_dropout": 1.5}}, "hidden_dropout is 1.5; it must be at least 0 and below 1"),
+    ({"model": {"attention_dropout": -0.1}}, "attention_dropout is -0.1; it must be at least 0 and below 1"),
+    ({"model": {"initializer_range": 0}}, "initializer_range is 0.0; it must be a positive number"),
+    ({"model": {"embedding_initializer_range": -1}}, "embedding_initializer_range is -1; it must be a positive number"),
+    ({"model": {"norm_eps": 0}}, "norm_eps is 0.0; it must be a positive number"),
+    ({"model": {"norm_eps": ".inf"}}, "model.norm_eps is '.inf'; it must be a finite number"),
+    ({"model": {"num_hidden_layers": True}}, "model.num_hidden_layers is True; it must be a whole number"),
+    ({"model": {"tie_word_embeddings": 3}}, "model.tie_word_embeddings is 3; it must be true or false"),
+]
+
+
+@pytest.mark.parametrize(("tree", "message"), NEVER, ids=str)
+def test_values_that_can_never_be_are_refused_before_anything_runs(tree, message):
+    with pytest.raises(ValueError, match=message) as error:
+        build_run(tree)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("section", [TrainConfig, EvaluationConfig])
+def test_every_number_of_a_section_has_bounds(section):
+    for field in dataclasses.fields(section):
+        if field.type in (int, float, float | None):
+            least, most = field.metadata["least"], field.metadata["most"]
+            with pytest.raises(ValueError, match=f"{section.name}.{field.name} is .*at least {least}"):
+                section(**{field.name: least - 1})
+            if most is not None:
+                with pytest.raises(ValueError, match=f"at most {most}"):
+                    section(**{field.name: most + 1})
+
+
+def test_the_documented_words_of_precision_are_taken():
+    for text in ("{train: {precision: no}}", "{train: {precision: 'no'}}"):
+        assert build_run(parse_yaml(text)).train.precision == "no"
+        assert build_run(yaml.safe_load(text)).train.precision == "no", "YAML 1.1 reads False"
+    assert build_run({"train": {"cpu": "no"}}).train.cpu is False

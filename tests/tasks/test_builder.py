@@ -146,7 +146,7 @@ def test_cache_key_holds_derived_defaults_and_no_global_seed(tmp_path):
         (("fixed_offset",), {"split": "tset"}, "no split 'tset'; it has: train"),
         (("fixed_offset",), {"symbol": 3}, "did you mean 'symbols'"),
         (("fixed_offset",), {"offset": None}, "offset is None"),
-        (("fixed_offset", "last_k1"), {"offset": "2"}, "offset is '2'; it must be of type int"),
+        (("fixed_offset", "last_k1"), {"offset": "2"}, "offset is '2'; it must be a whole number"),
         (("fixed_offset",), {"offset": 9}, "offset 9, min_length 4"),
         (("fixed_offset",), {"count": "many"}, "count is 'many'; it must be a whole number of at least 1"),
         (("fixed_offset",), {"train_count": 0}, "train_count is 0"),

@@ -9,11 +9,11 @@ import yaml
 from huggingface_hub import ModelCard, ModelCardData
 
 from ..common.files import read_rows, write_text
+from ..common.yaml_text import read_yaml
 from ..report.headline_tables import run_numbers
 from ..results.definitions import DEFINITIONS
 from ..results.frame import frame
 from ..results.panel import Panel
-from ..run.build import read_yaml
 from ..run.components import describe_component, distinct_specs
 from ..run.folder import state_name
 from ..run.model_files import tokenizer_files

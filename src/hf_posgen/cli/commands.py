@@ -5,8 +5,9 @@ from functools import partial
 from pathlib import Path
 
 from ..common.names import unknown
+from ..common.yaml_text import read_yaml
 from ..run.schema import COMPONENTS, model_fields
-from ..run.tree import merge, override, read_yaml
+from ..run.tree import merge, override
 from .lists import LISTS
 from .parser import UsageError, names, parser_of, register, run_options, spec_options
 

@@ -5,6 +5,7 @@ import difflib
 import re
 import sys
 from argparse import SUPPRESS
+from typing import Literal, get_origin
 
 from jsonargparse import ArgumentParser, DefaultHelpFormatter
 
@@ -86,6 +87,7 @@ def run_options(parser: Parser) -> None:
         group = parser.add_argument_group(section)
         for field in dataclasses.fields(cls):
             kind = names if isinstance(field.default, tuple) else field.type
+            kind = str if get_origin(kind) is Literal else kind
             shown = ", ".join(field.default) if isinstance(field.default, tuple) else field.default
             text = f"{field.metadata['help']} (default: {shown})"
             group.add_argument(f"--{section}.{field.name}", type=kind, default=SUPPRESS, help=text)

@@ -10,7 +10,7 @@ from accelerate.utils.memory import clear_device_cache, should_reduce_batch_size
 from torch import nn
 from tqdm.auto import tqdm
 
-from ..run.schema import at_least
+from ..run.schema import within
 from ..tasks import Cell, Task, examples
 from .measures import describe_infinite, measures, strict
 from .scoring import NotANumber, Scores, score_batch
@@ -40,7 +40,7 @@ class Measurement:
 
     def __post_init__(self):
         for name in ("count", "batch_tokens"):
-            at_least(1, f"evaluation.{name}", getattr(self, name))
+            within(1, None, f"evaluation.{name}", getattr(self, name))
 
     def batch(self, split: str, cell: Cell, start: int, stop: int) -> dict[str, np.ndarray]:
         """Return examples start..stop-1 of a cell, {column of the task: (N, T)}."""

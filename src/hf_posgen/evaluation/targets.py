@@ -10,7 +10,8 @@ import torch
 from huggingface_hub.errors import EntryNotFoundError
 
 from ..common.files import to_json, write_text
-from ..run.build import build_run, merge, read_yaml
+from ..common.yaml_text import read_yaml
+from ..run.build import build_run, merge
 from ..run.folder import LOG, MODEL_CONFIG, RUN, RunFolder
 from ..run.schema import choose
 from ..tasks import TASKS, build_task

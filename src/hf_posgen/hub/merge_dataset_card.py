@@ -6,6 +6,7 @@ that ends ours. Where our text above that line was edited, nothing is overwritte
 
 import yaml
 
+from ..common.yaml_text import parse_yaml
 from ..tasks.dataset.card import dataset_card
 from ..tasks.dataset.manifest import MANIFEST, Manifest, read_manifest
 from ..tasks.dataset.published import benchmark_file
@@ -80,11 +81,11 @@ def merge_benchmark(ours: str, configs: set[str], old: bytes) -> str:
     """Return an `eval.yaml` with ours, and with the keys and the tasks of others.
 
     configs: the configurations that ours lists. Raises `ValueError` where the old one can't be read."""
-    new = yaml.safe_load(ours)
+    new = parse_yaml(ours)
     try:
-        there = yaml.safe_load(old.decode("utf-8-sig")) or {}
+        there = parse_yaml(old.decode("utf-8-sig"), "it") or {}
         foreign = [task for task in there.get("tasks") or [] if task.get("config") not in configs]
-    except (ValueError, yaml.YAMLError, AttributeError, TypeError) as error:
+    except (ValueError, AttributeError, TypeError) as error:
         line = " ".join(str(error).split())
         raise ValueError(f"the eval.yaml that is there already can't be read ({line})") from None
     merged = new | {key: value for key, value in there.items() if key not in new}

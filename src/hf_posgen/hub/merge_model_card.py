@@ -7,10 +7,10 @@ other weights goes, what others added stays.
 import re
 from fnmatch import fnmatchcase
 
-import yaml
 from huggingface_hub import EvalResult, eval_result_entries_to_yaml, parse_eval_result_entries
 
 from ..card.metadata import dump
+from ..common.yaml_text import parse_yaml
 from ..run.folder import CARD, HUB_RESULTS
 from .cards import Card, read_card, write_card
 from .files import STALE
@@ -56,8 +56,8 @@ def _subject(entry) -> tuple:
 
 def _entries(text: str) -> list:
     try:
-        return parse_eval_result_entries(yaml.safe_load(text) or [])
-    except yaml.YAMLError as error:
+        return parse_eval_result_entries(parse_yaml(text, "it") or [])
+    except ValueError as error:
         line = " ".join(str(error).split())
         raise ValueError(f"a file of .eval_results that is there already can't be read ({line})") from None
 

@@ -3,9 +3,11 @@
 import copy
 import dataclasses
 import difflib
+import math
 
 from huggingface_hub.dataclasses import strict
 from transformers import PreTrainedConfig
+from transformers.activations import ACT2FN
 from transformers.utils import logging
 
 logger = logging.get_logger(__name__)
@@ -128,6 +130,21 @@ class PosGenConfig(PreTrainedConfig):
                 f"num_attention_heads {self.num_attention_heads} is not divisible by "
                 f"num_key_value_heads {self.num_key_value_heads}"
             )
+        bounds = {
+            "attention_dropout": (0 <= self.attention_dropout < 1, "at least 0 and below 1"),
+            "hidden_dropout": (0 <= self.hidden_dropout < 1, "at least 0 and below 1"),
+            "initializer_range": (0 < self.initializer_range < math.inf, "a positive number"),
+            "norm_eps": (0 < self.norm_eps < math.inf, "a positive number"),
+            "embedding_initializer_range": (
+                self.embedding_initializer_range is None or 0 < self.embedding_initializer_range < math.inf,
+                "a positive number",
+            ),
+        }
+        for name, (holds, wanted) in bounds.items():
+            if not holds:
+                raise ValueError(f"{name} is {getattr(self, name)}; it must be {wanted}")
+        if self.hidden_act not in ACT2FN:
+            raise ValueError(f"hidden_act is {self.hidden_act!r}; allowed: {', '.join(sorted(ACT2FN))}")
         choices = {
             "norm": ("layernorm", "rmsnorm", "none"),
             "mlp": ("plain", "gated", "none"),

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..common.files import read_rows, write_text
+from ..common.yaml_text import read_yaml
 from ..results.definitions import DEFINITIONS
 from ..results.frame import frame, panels
 from ..results.headlines import headlines
 from ..results.panel import Panel
-from ..run.tree import read_yaml
 from .captions import caption, facts
 from .headline_tables import all_seeds_sentence, contrast_notes, contrast_table, far_table, headline_table
 from .page import write_page

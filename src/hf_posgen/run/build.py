@@ -4,20 +4,23 @@ import copy
 import dataclasses
 import zlib
 
+from ..common.typed import typed
 from .components import arm_name, table_rows
 from .imports import import_modules
 from .schema import (
+    MOST_SEED,
     EvaluationConfig,
     RunConfig,
     TrainConfig,
-    at_least,
     choose,
     identity,
     model_fields,
+    model_hint,
     run_hash,
     to_tree,
+    within,
 )
-from .tree import known, merge, override, read_yaml, typed
+from .tree import known, merge, override
 
 __all__ = [
     "EvaluationConfig",
@@ -29,7 +32,6 @@ __all__ = [
     "merge",
     "model_fields",
     "override",
-    "read_yaml",
     "run_hash",
     "to_tree",
     "vocabulary",
@@ -55,19 +57,16 @@ def build_run(tree: dict) -> RunConfig:
     _refuse_short_table(sections["model"], task, sections["evaluation"])
     types = {"seed": int, "arm": str, "panel": str}
     plain = {key: typed(key, tree[key], types[key]) for key in types if key in tree}
-    at_least(0, "seed", plain.get("seed", 0))
+    within(0, MOST_SEED, "seed", plain.get("seed", 0))
     run = RunConfig(**sections, **plain)
     return run if run.arm else dataclasses.replace(run, arm=arm_name(run.model))
 
 
 def section(name: str, cls, tree):
     """Return a section of a run from its mapping. Raises `ValueError` for an unknown key or a wrong value."""
-    fields = {f.name: f for f in dataclasses.fields(cls)}
-    values = known(f"{name}.", tree or {}, list(fields))
-    kinds = {key: float if f.default is None else type(f.default) for key, f in fields.items()}
-    return cls(
-        **{key: typed(f"{name}.{key}", value, kinds[key], fields[key].default is None) for key, value in values.items()}
-    )
+    hints = {each.name: each.type for each in dataclasses.fields(cls)}
+    values = known(f"{name}.", tree or {}, list(hints))
+    return cls(**{key: typed(f"{name}.{key}", value, hints[key]) for key, value in values.items()})
 
 
 def _complete_model(model: dict, task) -> dict:
@@ -78,15 +77,20 @@ def _complete_model(model: dict, task) -> dict:
     fields = model_fields()
     model = copy.deepcopy(known("model.", model, list(fields)))
     for key, value in model.items():
-        if isinstance(value, str) and "float" in fields[key][0]:
-            model[key] = typed(f"model.{key}", value, float)
+        hint = model_hint(fields[key][0])
+        model[key] = value if hint is None else typed(f"model.{key}", value, hint)
     if model.get("max_position_embeddings") is None:
         model["max_position_embeddings"] = task.max_tokens()
     try:
         config = PosGenConfig(**model, **vocabulary(task))
     except Exception as error:  # strict's own errors have several lines, and a class of their own
         raise ValueError(f"model: {' '.join(str(error).split())}") from None
-    model_without_data(config)
+    try:
+        model_without_data(config)
+    except ValueError:
+        raise
+    except Exception as error:  # torch's own, for sizes that can't be
+        raise ValueError(f"model: it can't be built: {' '.join(str(error).split())}") from None
     if "positions" in task.columns and spec_name(config.position_sampler, "position_sampler") != "sequential":
         raise ValueError("model.position_sampler must be sequential: this task sets the positions of its tokens")
     return {key: getattr(config, key) for key in fields}

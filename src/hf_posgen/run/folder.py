@@ -12,13 +12,11 @@ import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
-
 from ..common.files import read_rows, write_text
+from ..common.yaml_text import dump_yaml, read_yaml
 from .build import build_run
 from .saved_state import PARTIAL, fault
 from .schema import RunConfig, identity, to_tree
-from .tree import read_yaml
 
 RUN = "run.yaml"
 MODEL_CONFIG = "config.json"
@@ -178,7 +176,7 @@ class RunFolder:
                 )
         elif any(self.path.iterdir()):
             raise ValueError(f"{self.path} is not empty and holds no run: choose another folder")
-        write_text(self.run_file, yaml.safe_dump(tree, sort_keys=False))
+        write_text(self.run_file, dump_yaml(tree))
 
     @contextlib.contextmanager
     def locked(self):

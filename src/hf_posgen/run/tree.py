@@ -1,25 +1,9 @@
-"""Runs as nested dicts: read from YAML, laid over each other, checked key by key. Imports nothing heavy."""
+"""Runs as nested dicts: laid over each other, checked key by key. Imports nothing heavy."""
 
 import copy
-from pathlib import Path
-
-import yaml
 
 from ..common.names import unknown
-
-
-def read_yaml(path: str | Path) -> dict:
-    """Return a YAML mapping from a file. Raises `ValueError` where it isn't one."""
-    path = Path(path)
-    if not path.is_file():
-        raise ValueError(f"no such file: {path}")
-    try:
-        tree = yaml.safe_load(path.read_text())
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} is no valid YAML: {' '.join(str(error).split())}") from None
-    if not isinstance(tree, dict):
-        raise ValueError(f"{path} holds no mapping of keys to values")
-    return tree
+from ..common.yaml_text import parse_yaml
 
 
 def merge(tree: dict, changes: dict) -> dict:
@@ -41,13 +25,21 @@ def merge(tree: dict, changes: dict) -> dict:
 
 def override(tree: dict, dotted: str, text: str) -> dict:
     """Return `tree` with one dotted key set to a value written as YAML; a spec given as a name is refined, not replaced."""
-    try:
-        value = yaml.safe_load(text)
-    except yaml.YAMLError:
-        value = text
+    value = option_value(dotted, text)
     for key in reversed(dotted.split(".")):
         value = {key: value}
     return merge(tree, value)
+
+
+def option_value(name: str, text: str):
+    """Return the value of an option that is written as YAML, such as [16, 32] or {name: rope}; text that is no YAML
+    is text. Raises `ValueError` for a key that stands twice."""
+    try:
+        return parse_yaml(text, f"--{name}")
+    except ValueError as error:
+        if "stands twice" in str(error):
+            raise
+        return text
 
 
 def known(path: str, tree, allowed) -> dict:
@@ -59,24 +51,3 @@ def known(path: str, tree, allowed) -> dict:
         if key not in allowed:
             raise unknown("key", key, allowed, path)
     return tree
-
-
-def typed(name: str, value, wanted: type, optional: bool = False):
-    """Return a value of a type; whole numbers pass for floats, lists for tuples, "1e-3" (text to YAML) for a float.
-
-    Raises `ValueError` for any other."""
-    if value is None and optional:
-        return None
-    if wanted is float and isinstance(value, str):
-        try:
-            return float(value)
-        except ValueError:
-            pass
-    if wanted is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if wanted is tuple and isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
-        return tuple(value)
-    if type(value) is not wanted:
-        what = {tuple: "a list of names", int: "a whole number", float: "a number", str: "text", bool: "true or false"}
-        raise ValueError(f"{name} is {value!r}; it must be {what[wanted]}")
-    return value

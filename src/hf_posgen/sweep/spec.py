@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
-import yaml
-
 from ..common.names import pairs_of_arms, unknown
-from ..run.build import RunConfig, build_run, merge, read_yaml
+from ..common.typed import typed
+from ..common.yaml_text import dump_yaml, read_yaml
+from ..run.build import RunConfig, build_run, merge
 from ..run.schema import COMPONENTS
-from ..run.tree import known, typed
+from ..run.tree import known
 
 KEYS = ("name", "imports", "panels", "contrasts")
 PANEL_KEYS = ("base", "arms", "grid", "seeds", "learning_rates", "selection_seeds")
@@ -252,4 +252,4 @@ def _contrasts(given, panels: tuple[SweepPanel, ...]) -> tuple[tuple[str, str], 
 
 def dump_sweep(tree: dict) -> str:
     """Return a sweep's tree as YAML, keys in their order."""
-    return yaml.safe_dump(tree, sort_keys=False, allow_unicode=True)
+    return dump_yaml(tree)

@@ -13,7 +13,7 @@ from tqdm.auto import tqdm
 
 from ...analysis import ANALYSES, analyze
 from ...common.files import write_text
-from ...run.build import read_yaml
+from ...common.yaml_text import read_yaml
 from ...sweep.spec import read_sweep
 from ..steps import accuracy_cell, evaluate_again, part_of, trained
 from ..verdict_page import verdict_page

@@ -3,8 +3,7 @@
 import re
 from dataclasses import dataclass
 
-import yaml
-
+from ...common.yaml_text import dump_yaml
 from ...run.build import to_tree
 from ..trial import Failure, Trial, last_lines
 from .base import wait_for_jobs
@@ -59,7 +58,7 @@ def run_on_hf_jobs(
         info = api.run_job(
             image=image,
             command=["bash", "-c", SCRIPT.format(repo=repo)],
-            env={"POSGEN_RUN": yaml.safe_dump(to_tree(trial.run), sort_keys=False), "POSGEN_INSTALL": install},
+            env={"POSGEN_RUN": dump_yaml(to_tree(trial.run)), "POSGEN_INSTALL": install},
             secrets={"HF_TOKEN": token},
             flavor=flavor,
             timeout=timeout,

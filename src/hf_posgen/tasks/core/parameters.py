@@ -1,19 +1,30 @@
-"""Parameters of a task: what each one means, its type, its bounds, and numbers written as text."""
+"""Parameters of a task: what each one means, its type and its bounds."""
 
 import dataclasses
-import re
 import types
 import typing
 from dataclasses import dataclass
 from functools import cache
 
-Numbers = tuple[int, ...]  # written as a list, or as text: "1-14,26-120"
+from ...common.numbers import Numbers, numbers
+
+__all__ = [
+    "MOST_SYMBOLS",
+    "MOST_TEST_TOKENS",
+    "MOST_TOKENS",
+    "Numbers",
+    "Parameter",
+    "check_bounds",
+    "describe_parameters",
+    "numbers",
+    "parameter",
+    "type_hints",
+]
 
 # Bounds that many parameters share: beyond them a task takes minutes to set up, or more memory than there is.
 MOST_TOKENS = 2**17  # of a trained sequence
 MOST_TEST_TOKENS = 2**20  # of one that is only evaluated
 MOST_SYMBOLS = 2**16
-MOST_NUMBERS = 2**17  # that one text such as "1-14,26-120" may name
 
 
 def parameter(default, meaning: str, *, least=None, most=None, evaluation: bool = False):
@@ -67,54 +78,6 @@ def _type_name(hint) -> str:
     return " or ".join("whole numbers" if option == Numbers else option.__name__ for option in options)
 
 
-def numbers(text: str) -> Numbers:
-    """The whole numbers that a text like "1-14, 26-120" names, in order. `ValueError` for another text, and for one that
-    names more than `MOST_NUMBERS`."""
-    out: list[int] = []
-    for part in filter(None, text.replace(" ", "").split(",")):
-        match = re.fullmatch(r"(\d+)(?:-(\d+))?", part)
-        if not match:
-            raise ValueError(f"{text!r} is no list of whole numbers such as '1-14,26-120'")
-        first, last = int(match[1]), int(match[2] or match[1])
-        if last - first + len(out) >= MOST_NUMBERS:
-            raise ValueError(f"{text!r} names more than {MOST_NUMBERS:,} numbers")
-        out.extend(range(first, last + 1))
-    return tuple(out)
-
-
-def typed(task: str, key: str, value, hint):
-    """The value as its type where nothing is lost: lists, text and single numbers become tuples of numbers, whole numbers
-    and numbers as text ("1e-3", which YAML reads as text) floats where floats are wanted.
-
-    Raises `ValueError` that names the task, the parameter, what was given and what is allowed.
-    """
-    if typing.get_origin(hint) is typing.Literal:
-        if isinstance(value, str) and value in typing.get_args(hint):
-            return value
-        raise ValueError(f"task {task!r}: {key} is {value!r}; allowed: {', '.join(typing.get_args(hint))}")
-    options = _options(hint)
-    if value is None and type(None) in options:
-        return None
-    if Numbers in options and isinstance(value, str):
-        try:
-            return numbers(value)
-        except ValueError as error:
-            raise ValueError(f"task {task!r}: {key}: {error}") from None
-    if Numbers in options and type(value) is int:
-        return (value,)
-    if Numbers in options and isinstance(value, list | tuple) and all(type(item) is int for item in value):
-        return tuple(value)
-    if float in options and type(value) in (int, str):
-        try:
-            return float(value)
-        except ValueError:
-            pass
-    if type(value) in options:
-        return value
-    wanted = " or ".join(_spoken(option) for option in options)
-    raise ValueError(f"task {task!r}: {key} is {value!r}; it must be {wanted}")
-
-
 def check_bounds(task: str, field, value) -> None:
     """Raise `ValueError` for a value outside the bounds of its field; None and text have none."""
     least, most = field.metadata.get("least"), field.metadata.get("most")
@@ -134,9 +97,3 @@ def type_hints(cls: type) -> dict:
 def _options(hint) -> tuple:
     union = typing.get_origin(hint) in (typing.Union, types.UnionType)
     return typing.get_args(hint) if union else (hint,)
-
-
-def _spoken(option) -> str:
-    if option == Numbers:
-        return "a list of whole numbers (or text like '1-14,26-120')"
-    return "none" if option is type(None) else f"of type {option.__name__}"

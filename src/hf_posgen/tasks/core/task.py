@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...common.typed import typed
 from .cells import SPLITS, Cell, refuse_overlap
-from .parameters import check_bounds, type_hints, typed
+from .parameters import check_bounds, type_hints
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +41,7 @@ class Task:
     def __post_init__(self):
         for field in dataclasses.fields(self):
             hint = type_hints(type(self))[field.name]
-            value = typed(self.name, field.name, getattr(self, field.name), hint)
+            value = typed(f"task {self.name!r}: {field.name}", getattr(self, field.name), hint)
             check_bounds(self.name, field, value)
             self._set(field.name, value)
         self.check()
