@@ -65,7 +65,7 @@ def word_ids(tokenizer, count: int, taken=frozenset()) -> list[int]:
     for form in FORMS:
         words: list[int] = []
         for word in _candidates(tokenizer):
-            token, *rest = tokenizer(form.format(word), add_special_tokens=False).input_ids or [None]
+            token, *rest = _encode(tokenizer, form.format(word)) or [None]
             if rest == [token] and token not in words and token not in taken:
                 words.append(token)
             if len(words) == count:
@@ -86,6 +86,14 @@ def _candidates(tokenizer) -> list[str]:
 
 def prefix_ids(tokenizer) -> tuple[int, ...]:
     """Return the special tokens that the tokenizer puts before a text."""
-    plain, whole = (tokenizer("a", add_special_tokens=added).input_ids for added in (False, True))
+    plain, whole = (_encode(tokenizer, "a", special) for special in (False, True))
     start = next((i for i in range(len(whole)) if whole[i : i + len(plain)] == plain), 0)
     return tuple(whole[:start])
+
+
+def _encode(tokenizer, text: str, special: bool = False) -> list[int]:
+    """Return a text's token ids; none where a tokenizer without an unknown token has no way to write it."""
+    try:
+        return tokenizer(text, add_special_tokens=special).input_ids
+    except Exception:  # the tokenizers library has no error of its own
+        return []

@@ -11,16 +11,15 @@ from ..text.files import state_of
 
 def symbol_tokenizer(vocabulary: list[str]):
     """Return a tokenizer with one token per symbol, written with spaces between: "3 7 [C] 12". Decoding gives the same text
-    back. vocabulary: the symbols by token id."""
+    back; a word that is no symbol is an error, for no token could mean it. vocabulary: the symbols by token id."""
     from transformers import PreTrainedTokenizerFast  # heavy: only who saves a tokenizer pays
 
-    tokenizer = Tokenizer(WordLevel({name: i for i, name in enumerate(vocabulary)}, unk_token="[PAD]"))
+    tokenizer = Tokenizer(WordLevel({name: i for i, name in enumerate(vocabulary)}, unk_token="[UNK]"))  # is no symbol
     tokenizer.pre_tokenizer = WhitespaceSplit()
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         bos_token="[BOS]",
         pad_token="[PAD]",
-        unk_token="[PAD]",
         padding_side="left",
         clean_up_tokenization_spaces=False,
         model_input_names=["input_ids", "attention_mask"],
