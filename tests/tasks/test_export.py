@@ -48,6 +48,21 @@ def test_load_dataset_opens_what_was_exported(name, tmp_path):
     }
 
 
+@pytest.mark.parametrize("name", ["fixed_offset", "irregular_echo"])
+def test_the_files_are_plain_parquet(name, tmp_path):
+    """Without the features that this version of datasets writes into a schema, and 3.6 can't read: the files and the card
+    say it all, to datasets as to any other reader."""
+    import pyarrow.parquet as pq
+
+    folder = export_task(name, tmp_path / "hub", configs=[next(iter(TASKS[name].configs))], **SIZES)
+    for path in folder.rglob("*.parquet"):
+        assert b"huggingface" not in (pq.read_schema(path).metadata or {})
+    files = str(next(folder.rglob("test-*.parquet")))
+    alone = datasets.load_dataset("parquet", data_files=files, split="train", cache_dir=str(tmp_path / "alone"))
+    carded = datasets.load_dataset(str(folder), split="test", cache_dir=str(tmp_path / "carded"))
+    assert alone.features == carded.features and rows(alone) == rows(carded)
+
+
 def test_configurations_splits_files_and_checksums(tmp_path):
     folder = export_task("fixed_offset", tmp_path / "hub", configs=["last_k3", "last_k1"], **SIZES)
     card = (folder / "README.md").read_text()

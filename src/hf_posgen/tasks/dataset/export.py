@@ -84,7 +84,10 @@ def _chosen(task: str | dict | Task, configs: list[str] | None) -> dict[str, Tas
 def _write_split(task: Task, manifest: Manifest, split: str, folder: Path) -> list[dict]:
     """Write a split's shards; return their files, rows, bytes and checksums."""
     folder.mkdir(parents=True, exist_ok=True)
-    cells, schema = task.cells(split), features(task).arrow_schema
+    cells, schema = (
+        task.cells(split),
+        features(task).arrow_schema.remove_metadata(),
+    )  # which older versions of datasets can't read
     count = manifest.train_count if split == "train" else manifest.count
     shards = max(1, -(-count * sum(cell.length + task.slots() for cell in cells) // SHARD_TOKENS))
     spans = [(cell, *piece) for cell in cells for piece in pieces(cell, 0, count)]
