@@ -16,10 +16,10 @@ def tokenizer(request):
 
 
 def test_words_are_distinct_tokens_that_a_text_of_them_is_split_into(tokenizer):
-    symbols = map_symbols("m", tokenizer, 0, TASK)
+    symbols = map_symbols("m", tokenizer, len(tokenizer), TASK)
     ids = symbols.ids
     assert symbols.source == "words" and len(ids) == len(set(ids)) == TASK.vocab_size
-    assert symbols == map_symbols("m", tokenizer, 0, TASK), "a function of tokenizer and task alone"
+    assert symbols == map_symbols("m", tokenizer, len(tokenizer), TASK), "a function of tokenizer and task alone"
     texts = [token.lstrip("Ġ▁") for token in tokenizer.convert_ids_to_tokens(ids)]
     assert texts[:5] == ["a", "b", "c", "d", "e"], "letters first, in their order"
     text = " ".join(texts)
@@ -27,14 +27,15 @@ def test_words_are_distinct_tokens_that_a_text_of_them_is_split_into(tokenizer):
 
 
 def test_after_the_letters_come_words_then_all_there_is(tokenizer):
-    words = [text.lstrip("Ġ▁") for text in tokenizer.convert_ids_to_tokens(word_ids(tokenizer, 40))]
+    words = [text.lstrip("Ġ▁") for text in tokenizer.convert_ids_to_tokens(word_ids(tokenizer, len(tokenizer), 40))]
     assert words[26:29] == ["in", "he", "on"]
-    many = word_ids(tokenizer, 1000)
+    many = word_ids(tokenizer, len(tokenizer), 1000)
     assert len(many) < 1000 and len(many) == len(set(many))
     with pytest.raises(
-        ValueError, match=rf"m has only {len(many)} words of one token, and task 'fixed_offset' needs 502"
+        ValueError,
+        match=rf"m has only {len(many)} words of one token that the model holds, and task 'fixed_offset' needs 502",
     ):
-        map_symbols("m", tokenizer, 0, build_task({"name": "fixed_offset", "symbols": 500}))
+        map_symbols("m", tokenizer, len(tokenizer), build_task({"name": "fixed_offset", "symbols": 500}))
 
 
 def test_a_tokenizer_without_blanks_is_used_without():
@@ -43,13 +44,13 @@ def test_a_tokenizer_without_blanks_is_used_without():
 
     letters = {letter: i for i, letter in enumerate("abcdefghijklmnopqrstuvwxyz")}
     characters = PreTrainedTokenizerFast(tokenizer_object=Tokenizer(models.BPE(letters, [])))
-    assert word_ids(characters, 3) == [0, 1, 2] and characters("abc").input_ids == [0, 1, 2]
+    assert word_ids(characters, 26, 3) == [0, 1, 2] and characters("abc").input_ids == [0, 1, 2]
 
 
 def test_the_tasks_own_names_come_first():
-    assert map_symbols("m", TASK.build_tokenizer(), 0, TASK) == SymbolMap(list(range(18)), (), "own")
+    assert map_symbols("m", TASK.build_tokenizer(), 18, TASK) == SymbolMap(list(range(18)), (), "own")
     reordered = build_task({"name": "fixed_offset", "symbols": 20}).build_tokenizer()
-    assert map_symbols("m", reordered, 0, TASK).ids[-2:] == [20, 21], "by name, not by number"
+    assert map_symbols("m", reordered, 22, TASK).ids[-2:] == [20, 21], "by name, not by number"
 
 
 def test_without_a_tokenizer_only_a_vocabulary_of_the_same_size_will_do():
@@ -62,13 +63,13 @@ def test_what_a_text_begins_with():
     byte_level, metaspace = TOKENIZERS["byte-level"](), TOKENIZERS["metaspace"]()
     assert prefix_ids(byte_level) == (byte_level.bos_token_id,) and prefix_ids(metaspace) == ()
     anchored = build_task({"name": "fixed_offset", "bos": True})
-    symbols = map_symbols("m", byte_level, 0, anchored)
+    symbols = map_symbols("m", byte_level, len(byte_level), anchored)
     assert symbols.ids[anchored.bos_token_id] == byte_level.bos_token_id and symbols.prefix == (), "a text begins once"
-    symbols = map_symbols("m", byte_level, 0, TASK)
+    symbols = map_symbols("m", byte_level, len(byte_level), TASK)
     assert byte_level.bos_token_id not in symbols.ids and symbols.prefix == (byte_level.bos_token_id,)
 
 
 def test_lines_end_with_a_newline_where_there_is_one(tokenizer):
     task = FewShot(task=TASK, shots=2)
-    ids = map_symbols("m", tokenizer, 0, task).ids
+    ids = map_symbols("m", tokenizer, len(tokenizer), task).ids
     assert tokenizer.convert_ids_to_tokens(ids)[-1] in ("Ċ", "<0x0A>", "\n") and len(set(ids)) == task.vocab_size

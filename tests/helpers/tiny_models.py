@@ -4,7 +4,7 @@ import json
 import string
 
 import torch
-from tokenizers import Tokenizer, models, pre_tokenizers, processors
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 from transformers import (
     BertConfig,
     BertForMaskedLM,
@@ -30,6 +30,7 @@ def byte_level_bpe() -> PreTrainedTokenizerFast:
     vocabulary = {token: i for i, token in enumerate([*alphabet, *(a + b for a, b in merges)])}
     tokenizer = Tokenizer(models.BPE(vocabulary | {"<|begin|>": len(vocabulary)}, merges))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
     tokenizer.post_processor = processors.TemplateProcessing("<|begin|> $A", None, [("<|begin|>", len(vocabulary))])
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<|begin|>")
 
@@ -38,10 +39,12 @@ def metaspace_bpe() -> PreTrainedTokenizerFast:
     """As Llama 2's: a blank is put before a text as well; newlines are bytes."""
     letters = list(string.ascii_lowercase)
     merges = [("▁", letter) for letter in letters] + [(f"▁{word[0]}", word[1]) for word in WORDS]
-    start = ["<unk>", "<s>", "</s>", "<0x0A>", "▁", *letters]
+    marks = [":", "|", ".", "?", "*"]
+    start = ["<unk>", "<s>", "</s>", "<0x0A>", "▁", *letters, *marks]
     vocabulary = {token: i for i, token in enumerate([*start, *(a + b for a, b in merges)])}
     tokenizer = Tokenizer(models.BPE(vocabulary, merges, unk_token="<unk>"))
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.decoder = decoders.Sequence([decoders.ByteFallback(), decoders.Fuse(), decoders.Metaspace()])
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>", unk_token="<unk>")
 
 

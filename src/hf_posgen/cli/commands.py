@@ -88,7 +88,10 @@ def evaluate(arguments: list[str]) -> None:
     other.add_argument(
         "--shots", type=int, default=4, help="how many solved examples a few-shot prompt shows (default: 4)"
     )
-    other.add_argument("--seed", type=int, help="of the sequences (default: 0)")
+    other.add_argument("--data-seed", type=int, help="of the sequences (default: 0)")
+    other.add_argument(
+        "--training-seed", type=int, help="which of several trainings this model is, as tables count seeds"
+    )
     other.add_argument("--past-limit", action="store_true", help="ask a rotary model past its max_position_embeddings")
     rest, changes = spec_options(arguments, ("task",))
     given = parser.parse_args(rest).as_dict()

@@ -23,6 +23,7 @@ from ..common.quiet import without_bars, without_hints
 from ..model.encoding_registry import by_rope_type
 from ..run.components import component_name, table_rows
 from ..run.folder import MODEL_CONFIG
+from .identity import model_digest
 
 LIMITS = ("max_position_embeddings", "n_positions", "max_seq_len", "max_sequence_length", "seq_length", "n_ctx")
 
@@ -30,12 +31,13 @@ LIMITS = ("max_position_embeddings", "n_positions", "max_seq_len", "max_sequence
 @dataclass
 class AnyModel:
     """A model that is open. name: as it was typed. tokenizer: None where there is none. revision: the commit; None for a
-    folder."""
+    folder. digest: of its weights, configuration and code."""
 
     name: str
     model: nn.Module
     tokenizer: object | None
     revision: str | None
+    digest: str
 
     @property
     def config(self):
@@ -117,7 +119,7 @@ def open_model(name: str, *, revision: str | None = None, trust_remote_code: boo
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     model = model.eval().to(device)
     _check_causal(name, model)
-    return AnyModel(name, model, tokenizer, commit)
+    return AnyModel(name, model, tokenizer, commit, model_digest(model, file))
 
 
 def find_file(name: str, path: str, revision: str | None = None) -> Path:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from torch import nn
 
-from ..tasks import SPLITS, Cell, Task
+from ..tasks import SPLITS, Cell, Task, task_digest
 from .measuring import Measurement
 from .validation import fits
 
@@ -42,9 +42,8 @@ class EvaluationTarget:
     def with_task(self, task: Task, seed: int | None = None) -> "EvaluationTarget":
         """Return the same model on another task, on sequences drawn with another seed unless that is None."""
         seed = self.measurement.seed if seed is None else seed
-        return replace(
-            self, measurement=replace(self.measurement, task=task, seed=seed), facts=self.facts | task_facts(task)
-        )
+        facts = self.facts | task_facts(task) | {"data_seed": seed}
+        return replace(self, measurement=replace(self.measurement, task=task, seed=seed), facts=facts)
 
     def tokens(self, cell: Cell) -> int:
         """Return how many tokens the model reads of a sequence of a cell."""
@@ -59,6 +58,7 @@ def task_facts(task: Task) -> dict:
     return {
         "task": task.name,
         "kind": task.kind,
+        "task_digest": task_digest(task),
         "bos": task.bos,
         "shortest_train_length": min(lengths),
         "train_length": max(lengths),
@@ -83,7 +83,7 @@ def evaluate_target(
     task = target.task
     if free_running and not task.paste:
         raise ValueError(f"free running reads pasted tokens back, and task {task.name!r} pastes none: leave it out")
-    wanted = _wanted_cells(target, splits, lengths)
+    wanted = wanted_cells(target, splits, lengths)
     fit_on = [("validation", cell) for cell in task.cells("validation")]
     cells = list(dict.fromkeys(fit_on + wanted))
     _refuse_too_long(target, cells)
@@ -104,7 +104,7 @@ def _warn_of_problems(name: str, rows: list[dict]) -> None:
         warnings.warn(f"{name}: {len(bad)} of {len(rows)} cells couldn't be measured whole ({first})", stacklevel=3)
 
 
-def _wanted_cells(target: EvaluationTarget, splits, lengths) -> list[tuple[str, Cell]]:
+def wanted_cells(target: EvaluationTarget, splits, lengths) -> list[tuple[str, Cell]]:
     """Return the (split, cell) pairs that are asked for. Raises `ValueError` where there are none."""
     task = target.task
     for split in splits or ():

@@ -43,6 +43,10 @@ class FewShot(TokenTask):
     data_symbols = property(lambda self: self.task.data_symbols)
 
     @property
+    def drawn_parameters(self) -> dict:
+        return self.task.drawn_parameters | {"shots": self.shots}
+
+    @property
     def vocabulary(self) -> list[str]:
         return [*self.task.vocabulary, ANSWER, NEXT]
 
@@ -65,6 +69,9 @@ class FewShot(TokenTask):
 
     def trained_cells(self) -> set[Cell]:
         return self.task.trained_cells()
+
+    def fits(self, summary: dict) -> bool:
+        return self.task.fits(summary)
 
     def check_cell(self, cell: Cell) -> None:
         self.task.check_cell(cell)

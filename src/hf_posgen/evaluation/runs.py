@@ -11,7 +11,8 @@ from ..run.components import component_name, table_rows
 from ..run.cost import training_flops
 from ..run.folder import RunFolder
 from ..tasks import Task
-from .cells import EvaluationTarget, evaluate_target, task_facts
+from .cells import EvaluationTarget, evaluate_target, task_facts, wanted_cells
+from .identity import describe_difference, digest_of, model_digest
 from .measuring import Measurement
 
 RUN_NAMES = ("run", "arm", "panel")  # what a row calls its run: all rows of a file say the same
@@ -39,17 +40,22 @@ def run_facts(run: RunConfig, task: Task, model, folder: Path) -> dict:
         "step": steps[-1]["step"] if steps else 0,
         "selected_on": "validation" if run.train.select == "best" else "last step",
         "dtype": str(model.dtype).removeprefix("torch."),
-        "revision": None,
     }
 
 
-def run_target(name: str, run: RunConfig, model, folder: Path, revision: str | None = None) -> EvaluationTarget:
-    """Return the evaluation target of a run whose model is loaded. folder: where its run.yaml and train.jsonl lie."""
+def run_target(
+    name: str, run: RunConfig, model, folder: Path, digest: str, revision: str | None = None
+) -> EvaluationTarget:
+    """Return the evaluation target of a run whose model is loaded. folder: where its run.yaml and train.jsonl lie. digest:
+    the model's (`model_digest`)."""
     task = run.built_task
-    facts = run_facts(run, task, model, folder) | {"revision": revision}
+    digest = digest_of(digest, run.imports) if run.imports else digest
+    facts = run_facts(run, task, model, folder) | {"revision": revision, "data_seed": run.seed, "model_digest": digest}
+    facts["seen_in"] = "training"
     measurement = Measurement(model, task, run.seed, run.evaluation.count, run.evaluation.batch_tokens)
     limit = table_rows(model.config.to_dict())
-    about = {"model": name, "revision": revision, "task": run.task, "prompt": "symbols", "seed": run.seed}
+    about = {"model": name, "revision": revision, "model_digest": digest, "task": run.task, "prompt": "symbols"}
+    about["data_seed"] = run.seed
     about |= {"limit": limit, "symbols_are": "own"}
     return EvaluationTarget(name, measurement, facts, about, run.evaluation.splits, limit)
 
@@ -70,7 +76,8 @@ def load_run(folder: str | Path, device: torch.device | None = None):
 def open_run(folder: str | Path, device: torch.device | None = None) -> EvaluationTarget:
     """Return the evaluation target of a finished run folder. Raises `ValueError` for another folder."""
     run, _, model = load_run(folder, device)
-    return run_target(str(folder), run, model, Path(folder))
+    digest = model_digest(model, RunFolder(folder).model_config)
+    return run_target(str(folder), run, model, Path(folder), digest)
 
 
 def evaluate(folder: str | Path, *, processes=None, **options) -> list[dict]:
@@ -81,11 +88,27 @@ def evaluate(folder: str | Path, *, processes=None, **options) -> list[dict]:
 
 
 def save_evaluation(folder: str | Path, *, processes=None, **options) -> list[dict]:
-    """Return the rows of `evaluate`, written to the folder's results.jsonl in one piece (`keep_rows`)."""
-    rows = evaluate(folder, processes=processes, **options)
+    """Return the rows of `evaluate`, written to the folder's results.jsonl in one piece (`keep_rows`). Raises `ValueError`
+    where rows of other weights would stay there."""
+    target, file = open_run(folder, processes.device if processes else None), RunFolder(folder).results
+    refuse_mixing(file, target, options.get("splits"), options.get("lengths"))
+    rows = evaluate_target(target, processes=processes, **options)
     if processes is None or processes.is_main_process:
-        keep_rows(RunFolder(folder).results, rows)
+        keep_rows(file, rows)
     return rows
+
+
+def refuse_mixing(file: Path, target: EvaluationTarget, splits=None, lengths=None) -> None:
+    """Raise `ValueError`, before anything is measured, where rows of another model, task or prompt would stay in a file
+    beside those of some cells of a target."""
+    new = {
+        (split, cell.length, cell.distance, target.task.kind) for split, cell in wanted_cells(target, splits, lengths)
+    }
+    staying = [row for row in read_rows(file) if _cell_of(row) not in new]
+    if difference := describe_difference(staying, target.facts):
+        raise ValueError(
+            f"{file} holds rows of another evaluation: {difference}: choose another folder with -o, or remove the file"
+        )
 
 
 def keep_rows(file: Path, rows: list[dict]) -> None:

@@ -18,7 +18,12 @@ from ..tasks import TASKS, build_task
 from .any_model import find_file, open_model
 from .cells import EvaluationTarget, evaluate_target
 from .foreign import PROMPTS, foreign_target, prompted_task
-from .runs import keep_rows, open_run, run_target
+from .runs import keep_rows, open_run, refuse_mixing, run_target
+
+MEANING_OF_TRAINED = {  # by where a model saw what tables call trained
+    "prompt": "Not trained on the task: 'trained' below means shown in the prompt, and 'fit' that it solves what is shown.",
+    "unknown": "Perhaps not trained on the task: 'trained' below is what the task trains on, 'fit' that it solves that.",
+}
 
 
 def run_evaluation(
@@ -31,14 +36,16 @@ def run_evaluation(
     free_running: bool = False,
     arm: str | None = None,
     panel: str | None = None,
+    training_seed: int | None = None,
     **options,
 ) -> tuple[list[dict], str, Path | None]:
     """Evaluate any model; return (rows, a description of what was evaluated, the file of the rows or None).
 
-    options: those of `open_target`. The rows go to out/results.jsonl, with out/evaluation.json beside them (which token
-    each symbol is); without `out` into a run's own folder where its own task was evaluated, else nowhere. Cells that a
-    folder already holds of the same evaluation stay beside the new ones. Raises `ValueError` for an `out` that holds the
-    rows of another one."""
+    options: those of `open_target`. training_seed: which of several trainings this model is, where they make one arm; of a
+    run of ours it is known. The rows go to out/results.jsonl, with out/evaluation.json beside them (which token each symbol
+    is, and a whole prompt); without `out` into a run's own folder where its own task was evaluated, else nowhere. Cells
+    that a folder already holds of the same evaluation stay beside the new ones. Raises `ValueError`, before anything is
+    measured, for an `out` that holds the rows of another one: of other weights under the same name, say."""
     own, kept = RunFolder(name), None if out is None else RunFolder(out)
     elsewhere = kept is not None and kept.path.resolve() != own.path.resolve()
     if elsewhere and kept.is_run:
@@ -46,14 +53,17 @@ def run_evaluation(
     target = open_target(name, **options)
     if elsewhere:
         _refuse_another_evaluation(kept, target.about)
-    target.facts |= {key: value for key, value in (("arm", arm), ("panel", panel)) if value is not None}
-    rows = evaluate_target(target, count=count, splits=splits, lengths=lengths, free_running=free_running)
-    if kept is not None:
-        write_text(kept.evaluation, to_json(target.about, indent=1) + "\n")
-    elif own.is_run and options.get("task") is None:
+    names = {"arm": arm, "panel": panel, "seed": training_seed}
+    target.facts |= {key: value for key, value in names.items() if value is not None}
+    if kept is None and own.is_run and options.get("task") is None:
         kept = own
+    if kept is not None:
+        refuse_mixing(kept.results, target, splits, lengths)
+    rows = evaluate_target(target, count=count, splits=splits, lengths=lengths, free_running=free_running)
     if kept is None:
         return rows, describe(target), None
+    if out is not None:
+        write_text(kept.evaluation, to_json(target.about, indent=1) + "\n")
     keep_rows(kept.results, rows)
     return rows, describe(target), kept.results
 
@@ -62,7 +72,7 @@ def _refuse_another_evaluation(out: RunFolder, about: dict) -> None:
     """Raise `ValueError` where a folder holds the rows of another evaluation: the two would read as one."""
     if not out.results.is_file():
         return
-    before = json.loads(out.evaluation.read_text()) if out.evaluation.is_file() else {}
+    before = json.loads(out.evaluation.read_text("utf-8")) if out.evaluation.is_file() else {}
     differ = [key for key, value in json.loads(json.dumps(about)).items() if before.get(key) != value]
     if differ:
         raise ValueError(
@@ -79,6 +89,12 @@ def describe(target: EvaluationTarget) -> str:
     lines = [f"{target.name}{revision}: {model}, made for {holds} tokens"]
     if about["symbols_are"] == "words":
         lines.append("symbols: " + " ".join(repr(text) for _, text in about["symbols"].values()))
+    if example := about.get("example"):
+        lines += [f"a prompt ({example['cell']}):", *(f"  | {line}" for line in example["prompt"].splitlines())]
+        lines.append(f"its answer: {example['answer']!r}")
+        if not example["reads_back"]:
+            lines.append("as a text it would be split into other tokens: the model reads the symbols' tokens")
+    lines += [MEANING_OF_TRAINED[facts["seen_in"]]] if facts["seen_in"] in MEANING_OF_TRAINED else []
     return "\n".join(lines)
 
 
@@ -88,7 +104,7 @@ def open_target(
     *,
     prompt: str = "symbols",
     shots: int = 4,
-    seed: int | None = None,
+    data_seed: int | None = None,
     batch_tokens: int | None = None,
     revision: str | None = None,
     trust_remote_code: bool = False,
@@ -98,13 +114,14 @@ def open_target(
     """Return a model as an evaluation target.
 
     task: a spec; None for a run of ours, which has its own (a spec then refines it). prompt: "symbols", a sequence as
-    it is, or "few-shot", after `shots` solved ones. past_limit: evaluate a rotary model on more tokens than it was made
+    it is, or "few-shot", after `shots` solved ones, in the layout that reads most like a text unless the spec names
+    another. data_seed: of the sequences (0). past_limit: evaluate a rotary model on more tokens than it was made
     for. Raises `ValueError` for a model that can't be evaluated on this task, `OSError` where the Hub can't be reached."""
     choose("prompt", prompt, PROMPTS)
     hub = {"revision": revision, "trust_remote_code": trust_remote_code, "device": device}
     run_file = _run_file(name, revision)
     if run_file is not None:
-        if prompt != "symbols" or seed is not None or past_limit:
+        if prompt != "symbols" or data_seed is not None or past_limit:
             raise ValueError(
                 f"{name} is a run of ours: it has its seed and its limit, and is evaluated on symbols as they are"
             )
@@ -113,7 +130,7 @@ def open_target(
         raise ValueError(f"{name} is no run of ours, so it names no task: name one with --task (posgen list tasks)")
     else:
         read = prompted_task(task if prompt != "symbols" else _tokenized_by(name, task), prompt, shots)
-        target = foreign_target(open_model(name, **hub), read, prompt, seed or 0, past_limit)
+        target = foreign_target(open_model(name, **hub), read, prompt, data_seed or 0, past_limit)
     if batch_tokens is not None:
         target.measurement = replace(target.measurement, batch_tokens=batch_tokens)
     return target
@@ -150,7 +167,7 @@ def _our_target(name: str, file: Path, task, hub: dict) -> EvaluationTarget:
     with contextlib.suppress(EntryNotFoundError):  # a checkpoint's branch has none
         find_file(name, LOG, hub["revision"])  # lies beside run.yaml then
     opened = open_model(name, **hub)
-    target = run_target(name, run, opened.model, file.parent, opened.revision)
+    target = run_target(name, run, opened.model, file.parent, opened.digest, opened.revision)
     target.facts["run"] = name
     return target
 

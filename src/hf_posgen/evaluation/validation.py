@@ -62,6 +62,6 @@ def _is_number(value) -> bool:
 
 def fits(task: Task, validation_rows: list[dict]) -> bool:
     """Return whether a model can do what training showed, by the rule of its task."""
-    if any(row["token_accuracy"] is None for row in validation_rows):
+    if any(row["token_accuracy"] is None or row["nll"] is None for row in validation_rows):
         return False  # a cell that couldn't be measured is not solved
     return task.fits(validation_summary(validation_rows))

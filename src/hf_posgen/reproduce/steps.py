@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ..common.files import read_rows, write_rows
 from ..evaluation.cells import evaluate_target
+from ..evaluation.identity import describe_difference
 from ..evaluation.runs import open_run
 from ..sweep.run import sweep
 from ..tasks import build_task, resolve_task
@@ -38,14 +39,15 @@ def trained(tree: dict, out: Path, workers: int | None, quiet: bool | None) -> l
 
 def evaluate_again(folder: Path, name: str, changes: dict, *, fresh: int = 0, **options) -> list[dict]:
     """Return rows of a finished run for its task with some changes, kept in the folder's `name`.jsonl. options: those of
-    `evaluate_target`."""
-    file = folder / f"{name}.jsonl"
-    if not file.is_file():
-        target = open_run(folder)
-        task = build_task(resolve_task(target.task) | changes)
-        target = target.with_task(task, seed=target.measurement.seed + fresh)
-        write_rows(file, evaluate_target(target, **options))
-    return read_rows(file)
+    `evaluate_target`. Kept rows of other weights, another task or other counts are measured anew."""
+    file, target = folder / f"{name}.jsonl", open_run(folder)
+    task = build_task(resolve_task(target.task) | changes)
+    target = target.with_task(task, seed=target.measurement.seed + fresh)
+    rows, count = read_rows(file), options.get("count") or target.measurement.count
+    if not rows or describe_difference(rows, target.facts) or {row["count"] for row in rows} != {count}:
+        rows = evaluate_target(target, **options)
+        write_rows(file, rows)
+    return rows
 
 
 def accuracy_cell(mean: dict) -> str:

@@ -117,6 +117,7 @@ class Checkpoints:
                         f"the best checkpoint can't be used ({reason}): delete {self.folder.states} and train again"
                     )
             files = [file for file in source.iterdir() if file.name != CHECKSUMS]
+            self.folder.results.unlink(missing_ok=True)  # of weights that were here before: they would pass for these
             for file in sorted(files, key=lambda file: file.name == WEIGHTS):
                 beside = partial(self.folder.path / f".{file.name}")
                 shutil.copy2(file, beside)
