@@ -130,6 +130,64 @@ def test_packed_documents_equal_the_rows_alone(spec, kernel):
         close(part, model(row[None], use_cache=False).logits[0])
 
 
+# The documents of a row, each as the positions of its tokens; -1 for padding between or around them.
+LAYOUTS = {
+    "two of one token": [[0], [0]],
+    "one token, then three": [[0], [0, 1, 2]],
+    "one token in the middle": [[0, 1, 2], [0], [0], [0, 1, 2, 3]],
+    "nothing but single tokens": [[0], [0], [0], [0]],
+    "the next begins where the last ended": [[0, 1, 2], [2, 3]],
+    "not from 0": [[5, 6, 7], [5, 6]],
+    "padding between": [[0, 1], [-1, -1], [0, 1, 2]],
+    "padding between and a single token": [[0], [-1], [0], [0, 1]],
+    "padding around": [[-1, -1], [0], [0, 1], [-1]],
+}
+
+
+@every_encoding
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+@torch.no_grad()
+def test_any_packed_layout_equals_the_documents_alone(spec, layout):
+    model = tiny(spec)
+    row = torch.cat([tokens(len(document), seed=i) for i, document in enumerate(layout)])[None]
+    ids = torch.tensor(sum(layout, []))[None]
+    mask = {} if bool((ids >= 0).all()) else {"attention_mask": (ids >= 0).long()}
+    packed = model(row, position_ids=ids.clamp(min=0), use_cache=False, **mask).logits[0]
+    spans = zip(layout, row[0].split([len(document) for document in layout]), strict=True)
+    for (positions, document), logits in zip(spans, packed.split([len(d) for d in layout]), strict=True):
+        if positions[0] >= 0:
+            alone = model(document[None], position_ids=torch.tensor(positions)[None], use_cache=False).logits[0]
+            close(logits, alone)
+
+
+@torch.no_grad()
+def test_rows_packed_otherwise_than_their_neighbours():
+    model, row = tiny("rope"), tokens(2, 4)
+    ids = torch.tensor([[0, 0, 1, 2], [0, 1, 2, 3]])
+    logits = model(row, position_ids=ids, use_cache=False).logits
+    close(logits[0, :1], model(row[:1, :1], use_cache=False).logits[0])
+    close(logits[0, 1:], model(row[:1, 1:], use_cache=False).logits[0])
+    close(logits[1], model(row[1:], use_cache=False).logits[0])
+
+
+@pytest.mark.parametrize(
+    ("told", "sentence"),
+    [
+        (
+            {"attention_mask": torch.tensor([[1, 1, 2, 2]])},
+            "attention_mask holds 2; allowed: 1 for a token, 0 for padding",
+        ),
+        ({"attention_mask": torch.tensor([[0, 1, 2, 2]])}, "attention_mask holds 2"),
+        ({"cu_seq_lens_q": torch.tensor([0, 2, 4])}, "cu_seq_lens_q says where documents begin.*position_ids"),
+        ({"seq_idx": torch.tensor([[0, 0, 1, 1]])}, "seq_idx says where documents begin.*position_ids"),
+    ],
+    ids=["numbered mask", "numbered mask with padding", "cu_seq_lens", "seq_idx"],
+)
+def test_documents_told_otherwise_are_refused(told, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        tiny("rope")(tokens(1, 4), use_cache=False, **told)
+
+
 @every_encoding
 @torch.no_grad()
 def test_positions_with_gaps_are_no_new_document(spec):
@@ -309,3 +367,55 @@ def test_columns_a_few_heads_at_a_time(name, scale, monkeypatch):
     expected = model(row, use_cache=False).logits
     monkeypatch.setattr(attention_kernels, "COPIED_ELEMENTS", 3 * 2 * L * 8)  # three of the four heads, then the last
     close(model(row, use_cache=False).logits, expected, atol=1e-6)
+
+
+NOTHING_SCORED = {
+    "all ignored": (torch.full((2, 6), -100), {}),
+    "all ignored, counted": (torch.full((2, 6), -100), {"num_items_in_batch": 0}),
+    "all ignored, counted in a tensor": (torch.full((2, 6), -100), {"num_items_in_batch": torch.tensor(0)}),
+    "the first token alone": (torch.tensor([[3, -100, -100, -100, -100, -100]] * 2), {}),
+    "a row of one token": (torch.tensor([[3], [4]]), {}),
+    "the last logits alone": (torch.tensor([[3, 4, 5, 6, 7, 8]] * 2), {"logits_to_keep": 1}),
+}
+
+
+@pytest.mark.parametrize("arm", ["rope", "t5", "cope"])
+@pytest.mark.parametrize(("labels", "options"), NOTHING_SCORED.values(), ids=NOTHING_SCORED)
+def test_where_nothing_is_scored_the_loss_is_zero(arm, labels, options):
+    model = tiny(arm).train()
+    loss = model(tokens(*labels.shape), labels=labels, use_cache=False, **options).loss
+    loss.backward()
+    assert loss.item() == 0
+    assert all(p.grad is not None and not p.grad.any() for name, p in model.named_parameters() if "lm_head" in name)
+    assert not any(p.grad.any() for p in model.parameters() if p.grad is not None)
+
+
+def test_the_loss_is_the_mean_over_the_scored_labels():
+    model, row = tiny("rope"), tokens(2, 8)
+    labels = torch.where(torch.arange(8) < 3, -100, row)
+    out = model(row, labels=labels, use_cache=False)
+    mean = torch.nn.functional.cross_entropy(out.logits[:, 2:-1].flatten(0, 1), row[:, 3:].flatten())
+    assert torch.equal(out.loss, mean)
+    twice = model(row, labels=labels, use_cache=False, num_items_in_batch=20).loss
+    torch.testing.assert_close(twice * 2, mean)
+
+
+@every_encoding
+def test_assisted_decoding_is_greedy_decoding_or_refused(spec):
+    """An assistant's tokens are checked many at a time; so are those of a prompt look-up."""
+    model, row = tiny(spec, out_of_range="clamp"), tokens(1, 5).repeat(1, 3)
+    settings = {"attention_mask": torch.ones_like(row), "max_new_tokens": 8, "do_sample": False, "eos_token_id": None}
+    greedy = model.generate(row, **settings)
+    for assistance in ({"prompt_lookup_num_tokens": 3}, {"assistant_model": tiny("none", seed=3)}):
+        if model.model.needs_lengths:
+            with pytest.raises(ValueError, match=f"{spec['name']!r} depends on the length.*generate without one"):
+                model.generate(row, **settings, **assistance)
+        else:
+            assert torch.equal(model.generate(row, **settings, **assistance), greedy)
+
+
+@pytest.mark.parametrize("mixer", ["linear", "gated_linear", "recurrence", ["softmax", "linear"]], ids=str)
+def test_assisted_decoding_is_refused_by_mixers_without_a_past(mixer):
+    model, row = tiny("none", mixer=mixer), tokens(1, 9)
+    with pytest.raises(ValueError, match="keeps no past.*generate without one"):
+        model.generate(row, attention_mask=torch.ones_like(row), max_new_tokens=4, prompt_lookup_num_tokens=2)

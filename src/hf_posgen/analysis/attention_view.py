@@ -92,7 +92,8 @@ def _catch(layer: nn.Module, caught: list, last: bool) -> list:
         caught.append({"residual": args[0] if args else kwargs["hidden_states"]})
 
     def before_attention(module, args, kwargs):
-        caught[-1] |= {"module": module, "args": args} | {key: kwargs.get(key) for key in ("context", "encoding")}
+        context = kwargs["context"]
+        caught[-1] |= {"module": module, "args": args, "context": context, "encoding": context.encoding}
         if last:
             raise _Enough
 

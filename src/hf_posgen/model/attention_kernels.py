@@ -57,7 +57,7 @@ def attend(
         bias=bias,
         scale=scale,
         logit_scale=logit_scale,
-        factor_BHL1=logit_scale.factor(queries),
+        factor_BHL1=logit_scale(queries),
         dropout=dropout,
         width=v_BHMK.shape[-1],
     )

@@ -60,14 +60,20 @@ class Visible:
 def documents(position_ids_BL: torch.Tensor, real_BL: torch.Tensor | None) -> torch.Tensor | None:
     """Return (B, L): document numbers of a packed row, or None where no row is packed.
 
-    A document starts where `position_ids` decreases between two tokens that are not padding.
+    A document starts where a token's position isn't larger than that of the token before it, padding left out.
     """
-    falls = position_ids_BL[:, 1:] < position_ids_BL[:, :-1]
-    if real_BL is not None:
-        falls = falls & real_BL[:, 1:] & real_BL[:, :-1]
-    if not torch.compiler.is_compiling() and not bool(falls.any()):
+    if real_BL is None:
+        starts = position_ids_BL[:, 1:] <= position_ids_BL[:, :-1]
+    else:
+        slots = torch.arange(real_BL.shape[1], device=real_BL.device)
+        before_BL = (
+            torch.where(real_BL, slots, -1).cummax(-1).values[:, :-1]
+        )  # the last real token's slot; -1: none yet
+        earlier = position_ids_BL.expand_as(real_BL).gather(-1, before_BL.clamp(min=0))
+        starts = real_BL[:, 1:] & (before_BL >= 0) & (position_ids_BL[:, 1:] <= earlier)
+    if not torch.compiler.is_compiling() and not bool(starts.any()):
         return None
-    return torch.nn.functional.pad(falls.long().cumsum(-1), (1, 0))
+    return torch.nn.functional.pad(starts.long().cumsum(-1), (1, 0))
 
 
 def document_lengths(index_BL: torch.Tensor, documents_BL: torch.Tensor | None, real_BL: torch.Tensor | None):

@@ -59,8 +59,8 @@ class CallerMask:
 
     @classmethod
     def read(cls, mask: torch.Tensor | None, slots: Slots) -> "CallerMask":
-        """Raise `ValueError` for a (B, M) mask that doesn't cover all tokens."""
-        if mask is None or (mask.ndim == 2 and not torch.compiler.is_compiling() and bool(mask.all())):
+        """Raise `ValueError` for a (B, M) mask that doesn't cover all tokens, or holds other numbers than 0 and 1."""
+        if mask is None or (mask.ndim == 2 and not torch.compiler.is_compiling() and _all_real(mask)):
             return cls()
         new = slots.of_new()
         if mask.ndim == 4:
@@ -82,3 +82,15 @@ class CallerMask:
         """Return (B or 1, L): each new token's index among the real tokens of its row; padding on the left counts as 0."""
         new = slots.of_new()
         return new[None] if self.real_BM is None else (self.real_BM.long().cumsum(-1)[:, new] - 1).clamp(min=0)
+
+
+def _all_real(mask_BM: torch.Tensor) -> bool:
+    if bool((mask_BM == 1).all()):
+        return True
+    if not bool(((mask_BM == 0) | (mask_BM == 1)).all()):
+        other = mask_BM[(mask_BM != 0) & (mask_BM != 1)][0].item()
+        raise ValueError(
+            f"attention_mask holds {other}; allowed: 1 for a token, 0 for padding (documents packed into one row are told "
+            "apart by position_ids that restart)"
+        )
+    return False

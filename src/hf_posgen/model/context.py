@@ -19,6 +19,8 @@ class Context:
     visible: which keys each query may see.
     real_BL: which new tokens are no padding; None where all are.
     documents_BL: number of each new token's document in a packed row; None where no row is packed.
+    encoding: the encoding that all layers share; None where each has its own. (No module is an argument of another: what
+        offloads weights would move it.)
     logits_to_keep: of how many of the last new tokens a layer's output is wanted; 0: of all.
     """
 
@@ -27,6 +29,7 @@ class Context:
     visible: Visible
     real_BL: torch.Tensor | None
     documents_BL: torch.Tensor | None
+    encoding: PositionEncoding | None = None
     logits_to_keep: int = 0
 
     def of_last(self, logits_to_keep: int) -> "Context":
@@ -41,7 +44,7 @@ class Context:
         """Return the same pass over all M tokens at once, without a cache: for encodings that depend on the length."""
         real = self.visible.real_slots()
         whole = Visible(self.visible.slots, self.visible.slots, 0, self.visible.device, real)
-        return Context(self.keys, self.keys, whole, real, None)
+        return Context(self.keys, self.keys, whole, real, None, self.encoding)
 
     def with_hidden(self, x_BLD: torch.Tensor, encoding: PositionEncoding, layer) -> tuple[Tokens, Tokens]:
         """Return (queries, keys) as one layer's hooks see them: with hidden states and running sums.

@@ -8,7 +8,7 @@ from transformers import initialization as init
 
 from .attention_bias import ByDistance, Columns, Pairwise, Rows, relative
 from .encodings_absolute import exact_angles, inverse_frequencies
-from .position_encoding import PositionEncoding, Tokens
+from .position_encoding import Coefficients, PositionEncoding, Tokens
 
 
 class ALiBi(PositionEncoding):
@@ -100,8 +100,8 @@ class FIRE(PositionEncoding):
         self.initial_c, self.initial_threshold = c, threshold
         self.c = nn.Parameter(torch.empty(()))
         self.threshold = nn.Parameter(torch.empty(()))
-        self.hidden = nn.Linear(1, width)
-        self.out = nn.Linear(width, config.num_attention_heads)
+        self.hidden = Coefficients(1, width)
+        self.out = Coefficients(width, config.num_attention_heads)
 
     def reset_parameters(self) -> None:
         init.constant_(self.c, self.initial_c)
@@ -119,12 +119,13 @@ class FIRE(PositionEncoding):
     def pieces(self, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """The MLP as what it is, a piecewise linear function of one number: where it bends (W,), and each head's slope and
         intercept on the W + 1 pieces (H, W + 1)."""
-        w, b, out = (p.to(dtype) for p in (self.hidden.weight[:, 0], self.hidden.bias, self.out.weight))
+        (hidden_W1, bias_W), (out_HW, bias_H) = self.hidden(), self.out()
+        w, b, out = (p.to(dtype) for p in (hidden_W1[:, 0], bias_W, out_HW))
         with torch.no_grad():
             bends = torch.where(w == 0, 0.0, -b / w).sort().values
             within = torch.cat([bends[:1] - 1, (bends[1:] + bends[:-1]) / 2, bends[-1:] + 1])
         on_PW = w * within[:, None] + b > 0
-        return bends, out @ (on_PW * w).T, out @ (on_PW * b).T + self.out.bias.to(dtype)[:, None]
+        return bends, out @ (on_PW * w).T, out @ (on_PW * b).T + bias_H.to(dtype)[:, None]
 
     def of(self, rows: Rows) -> torch.Tensor:
         dtype = rows.queries.dtype

@@ -7,7 +7,7 @@ from transformers import initialization as init
 from .attention_bias import Pairwise, Rows
 from .encodings_absolute import exact_angles, inverse_frequencies
 from .encodings_additive import KERPLE
-from .position_encoding import PositionEncoding, Tokens
+from .position_encoding import Coefficients, PositionEncoding, Tokens
 
 
 class CoPE(PositionEncoding):
@@ -126,17 +126,17 @@ class DAPE(PositionEncoding):
         super().__init__(config)
         heads = config.num_attention_heads
         self.base = KERPLE(config)
-        self.hidden = nn.Linear(2 * heads, width)
-        self.out = nn.Linear(width, heads)
+        self.hidden = Coefficients(2 * heads, width)
+        self.out = Coefficients(width, heads)
 
     def bias(self, queries: Tokens, keys: Tokens):
-        base = self.base.bias(queries, keys)
+        base = self.base(self.base.bias, queries, keys)
         return Pairwise(lambda rows: self.of(rows, base.dense(rows)), needs_logits=True)
 
     def of(self, rows: Rows, base: torch.Tensor) -> torch.Tensor:
         dtype = rows.logits_BHcM.dtype
         base = base.expand_as(rows.logits_BHcM)
         x = torch.cat([rows.logits_BHcM, base], 1).permute(0, 2, 3, 1)
-        x = nn.functional.linear(x, self.hidden.weight.to(dtype), self.hidden.bias.to(dtype))
-        x = nn.functional.linear(nn.functional.leaky_relu(x), self.out.weight.to(dtype), self.out.bias.to(dtype))
+        hidden, out = ([p.to(dtype) for p in layer()] for layer in (self.hidden, self.out))
+        x = nn.functional.linear(nn.functional.leaky_relu(nn.functional.linear(x, *hidden)), *out)
         return base + x.permute(0, 3, 1, 2)

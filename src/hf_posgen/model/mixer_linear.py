@@ -135,11 +135,17 @@ class LinearAttention(_LinearAttention):
             )
         self.features, self.normalized = FEATURES[feature_map], normalized
 
-    def forward(self, hidden_states, *tables, context, encoding=None, cache=None):
+    def forward(self, hidden_states, *tables, context, cache=None):
         """(B, L, D) to (B, L, D), and None for the weights. `context` is the pass's `Context`."""
+        encoding = context.encoding
         if encoding is None:
             encoding = self.position_encoding
-            tables = encoding.tables(context.queries, context.keys)
+            tables = encoding(encoding.tables, context.queries, context.keys)
+        return encoding(self.attend, hidden_states, tables, context, cache), None
+
+    def attend(self, hidden_states, tables, context, cache) -> torch.Tensor:
+        """Project, encode, sum up and project back, while the encoding's weights are in place."""
+        encoding = self.position_encoding if context.encoding is None else context.encoding
         layer, past = self.cached(cache, context)
         tokens, _ = context.with_hidden(hidden_states, encoding, layer)
         q, k, v = self.project(hidden_states, tokens.dtype)
@@ -159,7 +165,7 @@ class LinearAttention(_LinearAttention):
         if layer is not None:
             layer.advance(hidden_states.shape[1], states)
         out = encoding.output(out, tokens, *tables)
-        return self.o_proj(out.transpose(1, 2).flatten(-2).to(hidden_states.dtype)), None
+        return self.o_proj(out.transpose(1, 2).flatten(-2).to(hidden_states.dtype))
 
     def decay(self, x_BLD, encoding, context, past: dict) -> tuple[torch.Tensor | None, dict]:
         """The log of each token's decay (B, H, L, 1), or None, and the position that the next token decays from."""
@@ -204,7 +210,7 @@ class GatedLinearAttention(_LinearAttention):
         self.o_norm = nn.LayerNorm(config.head_dim, eps=config.norm_eps)
         self.g_proj = nn.Linear(config.hidden_size, width) if output_gate else None
 
-    def forward(self, hidden_states, *tables, context, encoding=None, cache=None):
+    def forward(self, hidden_states, *tables, context, cache=None):
         """(B, L, D) to (B, L, D), and None for the weights."""
         layer, past = self.cached(cache, context)
         dtype = context.queries.dtype

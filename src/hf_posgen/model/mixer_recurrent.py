@@ -47,7 +47,7 @@ class Recurrence(StateMixer):
         else:
             init.orthogonal_(self.A, gain=self.radius)
 
-    def forward(self, hidden_states, *tables, context, encoding=None, cache=None):
+    def forward(self, hidden_states, *tables, context, cache=None):
         """(B, L, D) to (B, L, D), and None for the weights."""
         layer, past = self.cached(cache, context)
         dtype = context.queries.dtype

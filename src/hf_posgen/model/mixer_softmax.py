@@ -13,7 +13,7 @@ from .logit_scale import build_logit_scale
 class SoftmaxAttention(nn.Module):
     """Multi-head causal attention with grouped keys and values (Vaswani et al. 2017; Ainslie et al. 2023).
 
-    `encoding_spec` is the layer's own encoding, or None where the model's is handed to `forward`.
+    `encoding_spec` is the layer's own encoding, or None where all layers share the one in the pass's `Context`.
     """
 
     @staticmethod
@@ -34,12 +34,18 @@ class SoftmaxAttention(nn.Module):
         self.position_encoding = build_encoding(encoding_spec, config) if encoding_spec is not None else None
         self.logit_scale = build_logit_scale(config.per_layer("logit_scale")[layer_idx], config)
 
-    def forward(self, hidden_states, *tables, context, encoding=None, cache=None):
+    def forward(self, hidden_states, *tables, context, cache=None):
         """Return (B, L, D) and, from eager, the weights (B, H, L, M). `context` is the pass's `Context`; where it keeps the
         last tokens alone, L is their number in what is returned."""
+        encoding = context.encoding
         if encoding is None:
             encoding = self.position_encoding
-            tables = encoding.tables(context.queries, context.keys)
+            tables = encoding(encoding.tables, context.queries, context.keys)
+        return encoding(self.attend, hidden_states, tables, context, cache)
+
+    def attend(self, hidden_states, tables, context, cache):
+        """Project, encode, attend and project back, while the encoding's weights are in place."""
+        encoding = self.position_encoding if context.encoding is None else context.encoding
         layer = None if cache is None else cache.layers[self.layer_idx]
         queries, keys = context.with_hidden(hidden_states, encoding, layer)
         k, v = self.heads(self.k_proj(hidden_states)), self.heads(self.v_proj(hidden_states))

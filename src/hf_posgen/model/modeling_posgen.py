@@ -1,11 +1,14 @@
 """A GPT-style decoder whose positional encoding, sampler, logit scale and mixers are chosen by the config."""
 
+from dataclasses import replace
+
 import torch
 from torch import nn
 from transformers import GenerationMixin, PreTrainedModel
 from transformers import initialization as init
 from transformers.activations import ACT2FN
 from transformers.cache_utils import Cache, DynamicCache
+from transformers.generation.configuration_utils import GenerationMode
 from transformers.modeling_layers import GradientCheckpointingLayer
 from transformers.modeling_outputs import BaseModelOutputWithPast, CausalLMOutputWithPast
 from transformers.processing_utils import Unpack
@@ -66,10 +69,8 @@ class PosGenDecoderLayer(GradientCheckpointingLayer):
         self.post_attention_layernorm = None if config.mlp == "none" else _norm(config)
         self.dropout = _dropout(config)
 
-    def forward(self, hidden_states, *tables, context, encoding=None, cache=None):
-        mixed, _ = self.self_attn(
-            self.input_layernorm(hidden_states), *tables, context=context, encoding=encoding, cache=cache
-        )
+    def forward(self, hidden_states, *tables, context, cache=None):
+        mixed, _ = self.self_attn(self.input_layernorm(hidden_states), *tables, context=context, cache=cache)
         if context.logits_to_keep:
             hidden_states, mixed = (x[:, -context.logits_to_keep :] for x in (hidden_states, mixed))
         hidden_states = hidden_states + self.dropout(mixed)
@@ -158,12 +159,17 @@ class PosGenModel(PosGenPreTrainedModel):
         logits_to_keep: int = 0,
         **kwargs: Unpack[TransformersKwargs],
     ) -> BaseModelOutputWithPast:
-        """`position_ids` (B, L) is each token's index in its document: where it decreases, a new one starts. `positions`
+        """`position_ids` (B, L) is each token's index in its document: where it doesn't grow, a new one starts. `positions`
         (B or 1, L) says where the encoding shall believe the tokens stand; without it, the sampler decides in training.
         `logits_to_keep`: return the hidden states of so many last tokens alone, or of all (0); the last layer then computes
         no others."""
         if (input_ids is None) == (inputs_embeds is None):
             raise ValueError("give exactly one of input_ids and inputs_embeds")
+        elsewhere = [name for name in ("cu_seq_lens_q", "seq_idx") if kwargs.get(name) is not None]
+        if elsewhere and position_ids is None:
+            raise ValueError(
+                f"{elsewhere[0]} says where documents begin; this model reads that from position_ids: pass them as well"
+            )
         refuse_implementation(self.config, self.bias_kinds)
         if inputs_embeds is None:
             inputs_embeds = self.embed_tokens(input_ids)
@@ -189,13 +195,14 @@ class PosGenModel(PosGenPreTrainedModel):
         encoding, tables = self.position_encoding, ()
         hidden_states = inputs_embeds
         if encoding is not None:
-            tables = encoding.tables(context.queries, context.keys)
-            hidden_states = encoding.embed(hidden_states, context.queries, *tables)
+            context = replace(context, encoding=encoding)
+            tables = encoding(encoding.tables, context.queries, context.keys)
+            hidden_states = encoding(encoding.embed, hidden_states, context.queries, *tables)
         hidden_states = self.dropout(hidden_states)
         for i, layer in enumerate(self.layers):
             if logits_to_keep and i == len(self.layers) - 1:
                 context = context.of_last(logits_to_keep)
-            hidden_states = layer(hidden_states, *tables, context=context, encoding=encoding, cache=layer_cache)
+            hidden_states = layer(hidden_states, *tables, context=context, cache=layer_cache)
         return BaseModelOutputWithPast(last_hidden_state=self.norm(hidden_states[:, kept]), cache=cache)
 
 
@@ -209,6 +216,14 @@ def _last_kept(logits_to_keep: int | torch.Tensor, length: int) -> int:
     if torch.compiler.is_compiling() or logits_to_keep.numel() == 0:
         return 0
     return length - int(logits_to_keep.min())
+
+
+def _items(labels: torch.Tensor, count: int | torch.Tensor | None) -> int | torch.Tensor:
+    """Return what the summed loss is divided by: how many labels are scored, by the caller's count if there is one. Where
+    nothing is, 1: the loss is then 0, with zero gradients."""
+    if count is None:
+        count = (labels != -100).sum()
+    return count + (count == 0)
 
 
 class PosGenForCausalLM(PosGenPreTrainedModel, GenerationMixin):
@@ -262,6 +277,7 @@ class PosGenForCausalLM(PosGenPreTrainedModel, GenerationMixin):
         loss = None
         if labels is not None:  # the logits at t are scored on the label at t + 1
             kwargs.setdefault("shift_labels", nn.functional.pad(labels, (-1, 1), value=-100)[:, kept].contiguous())
+            kwargs["num_items_in_batch"] = _items(kwargs["shift_labels"], kwargs.get("num_items_in_batch"))
             loss = self.loss_function(logits=logits, labels=labels, vocab_size=self.config.vocab_size, **kwargs)
         return CausalLMOutputWithPast(
             loss=loss,
@@ -270,6 +286,28 @@ class PosGenForCausalLM(PosGenPreTrainedModel, GenerationMixin):
             hidden_states=outputs.hidden_states,
             attentions=outputs.attentions,
         )
+
+    def _validate_generation_mode(self, generation_mode, generation_config, generation_mode_kwargs):
+        """Raise `ValueError` where an assistant's tokens can't be checked: many are checked in one pass, the wrong ones cut
+        off, and that must give what greedy decoding gives."""
+        reason = self._why_no_assistant() if generation_mode == GenerationMode.ASSISTED_GENERATION else None
+        if reason is not None:
+            raise ValueError(
+                f"this model can't check the tokens of an assistant or of a prompt look-up: {reason}; generate without one"
+            )
+        super()._validate_generation_mode(generation_mode, generation_config, generation_mode_kwargs)
+
+    def _why_no_assistant(self) -> str | None:
+        for spec in self.config.per_layer("position_encoding"):
+            if ENCODINGS[spec["name"]].depends_on_length:
+                return (
+                    f"position_encoding {spec['name']!r} depends on the length, so that a token checked together with "
+                    "later ones isn't encoded as it is alone"
+                )
+        for spec in self.config.per_layer("mixer"):
+            if spec["name"] != "softmax":
+                return f"mixer {spec['name']!r} keeps no past that wrong tokens could be cut off from"
+        return None
 
     @staticmethod
     def create_masks_for_generate(config, inputs_embeds, attention_mask, cache, **kwargs):

@@ -4,6 +4,7 @@ Shape suffixes, here and in all files beside this one: B rows of the batch, L qu
 cache and the new ones), H heads, K size of a head, D hidden size, C columns, S running sums.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -68,11 +69,19 @@ class Tokens:
         return self.replace(**{name: field[:, start:stop] for name, field in whole.items() if field is not None})
 
 
+class Coefficients(nn.Linear):
+    """A linear map whose coefficients are read instead of applied: calling it returns (weight, bias)."""
+
+    def forward(self) -> tuple[torch.Tensor, torch.Tensor | None]:
+        return self.weight, self.bias
+
+
 class PositionEncoding(nn.Module):
     """A positional encoding: override the hooks where it acts, and nothing else.
 
     The keyword-only arguments of `__init__` are its hyper-parameters. It owns no buffers: tables are computed at use, in
-    float32 or better, from the config. Parameters are drawn in `reset_parameters`.
+    float32 or better, from the config. Parameters are drawn in `reset_parameters`. A module inside it is called, or is
+    `Coefficients` where its weights are read: weights may lie elsewhere until a module is called.
 
     `shared`: one instance serves all layers (at `model.position_encoding`), else each layer owns one (at
         `model.layers.N.self_attn.position_encoding`).
@@ -90,6 +99,11 @@ class PositionEncoding(nn.Module):
     def __init__(self, config):
         super().__init__()
         self.config = config
+
+    def forward(self, action: Callable, *arguments):
+        """Return `action(*arguments)`. The model goes through this call wherever a hook may read the encoding's weights, so
+        that whatever wraps a module's forward (Accelerate's offloading, FSDP) has them in place."""
+        return action(*arguments)
 
     def reset_parameters(self) -> None:
         """Draw the parameters (with `transformers.initialization`, which leaves loaded ones alone)."""
