@@ -25,6 +25,7 @@ LOG = "train.jsonl"
 RESULTS = "results.jsonl"
 ANALYSIS = "analysis.json"
 EVALUATION = "evaluation.json"
+ENVIRONMENT = "environment.json"
 CARD = "README.md"
 REPORT = "report.md"
 PAGE = "report.html"
@@ -77,6 +78,11 @@ class RunFolder:
     @property
     def evaluation(self) -> Path:
         return self.path / EVALUATION
+
+    @property
+    def environment(self) -> Path:
+        """Where and how training began, and went on."""
+        return self.path / ENVIRONMENT
 
     @property
     def card(self) -> Path:

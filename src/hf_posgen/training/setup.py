@@ -8,6 +8,7 @@ from accelerate.state import AcceleratorState
 
 from ..run.build import RunConfig
 from ..run.folder import RunFolder
+from .environment import run_decides
 
 
 class Stopped(RuntimeError):
@@ -30,10 +31,13 @@ def learning_rate(train, step: int) -> float:
 
 def open_accelerator(run: RunConfig, folder: RunFolder, trackers: list[str]) -> Accelerator:
     """Return a fresh accelerator. Accelerate keeps device and precision for the whole process, where another run may have
-    asked for others."""
+    asked for others.
+
+    Raises `ValueError` as `run_decides` does."""
     if "WORLD_SIZE" not in os.environ:
         AcceleratorState._reset_state(reset_partial_state=True)
     train = run.train
-    return Accelerator(
-        cpu=train.cpu, mixed_precision=train.precision, log_with=trackers or None, project_dir=folder.path
-    )
+    with run_decides(train):
+        return Accelerator(
+            cpu=train.cpu, mixed_precision=train.precision, log_with=trackers or None, project_dir=folder.path
+        )

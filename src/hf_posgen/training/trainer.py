@@ -22,6 +22,7 @@ from ..run.folder import RunFolder
 from ..run.imports import import_modules
 from ..tasks import examples, train_cell
 from .checkpoints import Checkpoints, Progress
+from .environment import record
 from .log import TrainingLog, tracker_names
 from .setup import Stopped, Terminated, learning_rate, open_accelerator
 
@@ -98,6 +99,8 @@ class TrainingRun:
     def run_to_the_end(self) -> None:
         """Train from the newest good state, or from the start, to the last step; leave the weights in the run folder."""
         self.checkpoints.resume()
+        if self.accelerator.is_main_process:
+            record(self.folder, self.accelerator, self.progress.step)
         previous = self._catch_sigterm()
         self.log = TrainingLog(self.run, self.folder, self.progress, self.accelerator, self.quiet)
         try:
