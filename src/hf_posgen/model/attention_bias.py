@@ -84,7 +84,67 @@ class Pairwise:
         return self.of(rows)
 
 
-Bias = Columns | ByDistance | Pairwise
+@dataclass(frozen=True)
+class ChannelDecay:
+    """Not a sum but a product: channel k of every query · key shrinks by exp(-rates[k] · distance), rates ≥ 0 per position.
+
+    The factor splits into one of the query and one of the key around any common centre. Both are finite only near it, so
+    the kernels take together no more queries than `rows_together` says, and centre them on the farthest of them: a key's
+    factor is then at most 1, and one that vanishes stands too far back to matter.
+    """
+
+    rates: tuple[float, ...]
+    kind = "channel decay"
+    needs_logits = False
+
+    def rows(self, start: int, stop: int) -> "ChannelDecay":
+        return self
+
+    def dense(self, rows: Rows) -> torch.Tensor:
+        """Return what the decay takes off the scaled products, (B, H, c, M), pair by pair: right at any positions."""
+        dtype, distance_B1cM = rows.queries.dtype, rows.distances()[:, None].to(rows.queries.dtype)
+        q, k = rows.query_BHcK.to(dtype), rows.key_BHMK.to(dtype)
+        lost = torch.zeros((), dtype=dtype, device=q.device)
+        for channel, rate in enumerate(self.rates):
+            product = q[..., channel, None] * k[..., None, :, channel]
+            lost = lost + product * torch.expm1(-rate * distance_B1cM)
+        return lost * rows.scale
+
+    def rows_together(self, queries) -> int | None:
+        """Return how many neighbouring queries' factors stay finite around a common centre; None: not known in a compiled
+        graph."""
+        length, fastest = queries.positions_BL.shape[1], max(self.rates)
+        if length == 1 or fastest == 0:
+            return length
+        reach = LARGEST_EXPONENT[queries.dtype] / fastest
+        if queries.sequential:
+            return max(1, min(length, int(reach)))
+        return None if torch.compiler.is_compiling() else rows_within(queries.positions_BL, reach)
+
+    def factors(self, queries, keys) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the factors (B, 1, L, K) of the queries and (B, 1, M, K) of the keys around the farthest query."""
+        rate_K = torch.tensor(self.rates, dtype=queries.dtype, device=queries.positions_BL.device)
+        centre_B1 = queries.positions_BL.amax(1, keepdim=True)
+        ahead_BL, behind_BM = centre_B1 - queries.positions_BL, (centre_B1 - keys.positions_BL).clamp(min=0)
+        of_q, of_k = (rate_K * ahead_BL[..., None]).exp(), (-rate_K * behind_BM[..., None]).exp()
+        return of_q[:, None], of_k[:, None]
+
+
+LARGEST_EXPONENT = {torch.float32: 60.0, torch.float64: 600.0}  # e to it leaves room for what is multiplied
+
+
+def rows_within(positions_BL: torch.Tensor, reach: float) -> int:
+    """Return into how long spans the tokens can be cut so that none holds two that stand more than `reach` apart."""
+    rows = positions_BL.shape[1]
+    while rows > 1:
+        spans = positions_BL.split(rows, dim=1)
+        if all(int((span.amax(1) - span.amin(1)).max()) <= reach for span in spans):
+            break
+        rows = (rows + 1) // 2
+    return rows
+
+
+Bias = Columns | ByDistance | Pairwise | ChannelDecay
 
 
 def concatenate(columns: list[torch.Tensor], width: int | None = None) -> torch.Tensor:

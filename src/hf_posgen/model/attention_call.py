@@ -72,6 +72,24 @@ class AttentionCall:
             factor_BHL1=some(self.factor_BHL1),
         )
 
+    def decayed(self, start: int, stop: int) -> "AttentionCall":
+        """Return this call for some queries, with the factors of a `ChannelDecay` in q and k; in float32 where float16's
+        range is too small for them."""
+        queries = self.queries.rows(start, stop)
+        q, k, v = self.query_BHLK[:, :, start:stop], self.key_BHMK, self.value_BHMV
+        dtype = queries.dtype if q.dtype == torch.float16 else q.dtype
+        of_q, of_k = self.bias.factors(queries, self.keys)
+        return replace(
+            self,
+            query_BHLK=(q * of_q).to(dtype),
+            key_BHMK=(k * of_k).to(dtype),
+            value_BHMV=v.to(dtype),
+            queries=queries,
+            visible=self.visible.of_rows(start, stop),
+            bias=None,
+            factor_BHL1=None if self.factor_BHL1 is None else self.factor_BHL1[:, :, start:stop],
+        )
+
     def with_columns(self) -> "AttentionCall":
         """Return this call with the bias moved into extra columns of q and k, and q, k, v padded to one width, a multiple
         of 8: anything else loses the fused kernel. The factor multiplies q and the query's columns."""

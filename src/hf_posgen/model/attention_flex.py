@@ -52,7 +52,7 @@ def _block_mask(visible: Visible, q: torch.Tensor):
         if real is not None:
             seen = seen & real[b, column]
         if documents is not None:
-            seen = seen & (documents[b, row] == documents[b, column])
+            seen = seen & (documents[b, row + offset] == documents[b, column])
         return seen | (row + offset == column)
 
     rows = None if real is None and documents is None and prepared is None else q.shape[0]

@@ -6,6 +6,9 @@
 | sdpa | one fused call, columns appended to q and k | chunks, the bias a view of a table | chunks, recomputed in backward |
 | flex_attention | the same columns | `score_mod` | refused when the model is built |
 
+A decay of channels goes into q and k, in spans of queries (almost always one) that no factor overflows in; what is left
+has no bias.
+
 Outside eager nothing of size L × L is ever held. A masked logit is chosen with `where`, never by adding.
 """
 
@@ -15,7 +18,7 @@ import torch
 import torch.nn.functional as F
 from torch.utils.checkpoint import checkpoint
 
-from .attention_bias import Bias, ByDistance, Columns
+from .attention_bias import Bias, ByDistance, ChannelDecay, Columns
 from .attention_call import HALF, AttentionCall
 from .attention_mask import Visible
 from .attention_toeplitz import ToeplitzAttention
@@ -71,6 +74,11 @@ def choose_kernel(call: AttentionCall, implementation: str) -> Kernel:
     flex, dtype = implementation == "flex_attention", call.query_BHLK.dtype
     if call.needs_logits:
         return chunks_written_out
+    if isinstance(call.bias, ChannelDecay):
+        together = call.bias.rows_together(call.queries)
+        if together is None:
+            return chunks_with_bias
+        return lambda call: spans_with_decay(call, together, implementation)
     if call.bias is None or isinstance(call.bias, Columns):
         # One query in float32 needs one row of bias; columns would copy all cached keys for it.
         row_is_cheaper = call.bias is not None and call.visible.length == 1 and dtype not in HALF and not flex
@@ -134,6 +142,15 @@ def chunks_with_columns(call: AttentionCall) -> torch.Tensor:
         return _masked(call, call.query_BHLK[:, :, start:stop], slots, call.visible.rows(start, stop, slots))
 
     return in_chunks(call, rows_with_mask)
+
+
+def spans_with_decay(call: AttentionCall, together: int, implementation: str) -> torch.Tensor:
+    """Spans of `together` queries, the decay in q and k, each by whatever kernel is cheapest for it then."""
+    length, out = call.query_BHLK.shape[2], []
+    for start in range(0, length, together):
+        span = call.decayed(start, min(start + together, length))
+        out.append(choose_kernel(span, implementation)(span))
+    return (torch.cat(out, dim=2) if len(out) > 1 else out[0]).to(call.value_BHMV.dtype)
 
 
 def fused(call: AttentionCall) -> torch.Tensor:

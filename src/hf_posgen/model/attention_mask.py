@@ -1,6 +1,6 @@
 """Which keys a query may see, without ever writing down the whole length × length mask."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -39,6 +39,11 @@ class Visible:
         real = written if self.prepared_B1LM is None else self.prepared_B1LM[:, 0, -1]
         return real if self.real_BM is None else real & self.real_BM
 
+    def of_rows(self, start: int, stop: int) -> "Visible":
+        """Return the same for some of the queries alone."""
+        prepared = None if self.prepared_B1LM is None else self.prepared_B1LM[:, :, start:stop]
+        return replace(self, length=stop - start, offset=self.offset + start, prepared_B1LM=prepared)
+
     def rows(self, start: int, stop: int, slots: int | None = None) -> torch.Tensor:
         """Return (B or 1, 1, stop - start, slots): the mask of some queries against the first `slots` keys."""
         slots = self.slots if slots is None else slots
@@ -53,7 +58,8 @@ class Visible:
         if self.real_BM is not None:
             seen = seen & self.real_BM[:, None, None, :slots]
         if self.documents_BL is not None:
-            seen = seen & (self.documents_BL[:, None, start:stop, None] == self.documents_BL[:, None, None, :slots])
+            of_query = self.documents_BL[:, None, self.offset + start : self.offset + stop, None]
+            seen = seen & (of_query == self.documents_BL[:, None, None, :slots])
         return seen | itself
 
 

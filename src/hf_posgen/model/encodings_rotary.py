@@ -4,6 +4,7 @@ import math
 
 import torch
 
+from .attention_bias import ChannelDecay
 from .encodings_absolute import exact_angles, inverse_frequencies
 from .position_encoding import PositionEncoding, Tokens
 
@@ -218,37 +219,30 @@ class DynamicNTKRoPE(LinearRoPE):
 
 
 class XPos(RoPE):
-    """xPos (Sun et al. 2022, equations 8 to 12): RoPE whose pair f also decays as ζ_f^(distance / scale_base),
-    ζ_f = (f / (pairs) + gamma) / (1 + gamma): queries grow by it, keys shrink.
+    """xPos (Sun et al. 2022, equations 8 to 12): RoPE in which pair f of a query · key also decays by
+    ζ_f^(distance / scale_base), ζ_f = (f / pairs + gamma) / (1 + gamma).
 
-    Unlike the paper, which centres each sequence by its own length, the centre is a constant position, or cached keys
-    would be wrong; exponents are cut at ±60, so that nothing overflows: exact for positions within 48 · scale_base of
-    the centre.
+    The paper lets queries grow and keys shrink around the centre of the sequence. What is left in their product is the
+    decay with distance, whatever the centre: `centre` changes nothing, and stays for the configs that name it.
     """
 
     paper = "2212.10554"
+    rope_type = None
 
     def __init__(
         self, config, *, base: float = 10000.0, gamma: float = 0.4, scale_base: float = 512.0, centre: int = 0
     ):
         super().__init__(config, base=base)
-        self.gamma, self.scale_base, self.centre = gamma, scale_base, centre
+        self.gamma, self.scale_base = gamma, scale_base
 
-    def tables(self, queries: Tokens, keys: Tokens) -> tuple[torch.Tensor, ...]:
-        angles = self.angles(queries)
+    def channel_decay(self) -> ChannelDecay:
+        """Return the decay of each channel per position; the two channels of a pair decay alike."""
         pairs = self.rotated // 2
-        zeta = (torch.arange(pairs, dtype=torch.float64, device=angles.device) / pairs + self.gamma) / (1 + self.gamma)
-        steps = (queries.positions_BL.to(angles) - self.centre) / self.scale_base
-        exponent = (steps[..., None] * zeta.log()).clamp(-60, 60)
-        grow, shrink = exponent.exp(), (-exponent).exp()
-        waves = (angles.cos() * grow, angles.sin() * grow, angles.cos() * shrink, angles.sin() * shrink)
-        return tuple(wave.to(queries.dtype)[:, None] for wave in waves)
+        zeta = [(f / pairs + self.gamma) / (1 + self.gamma) for f in range(pairs)]
+        return ChannelDecay(2 * tuple(-math.log(z) / self.scale_base for z in zeta))
 
-    def query(self, q_BHLK, tokens, cos_q, sin_q, cos_k, sin_k):
-        return rotate(q_BHLK, cos_q, sin_q)
-
-    def key(self, k_BHLK, tokens, cos_q, sin_q, cos_k, sin_k):
-        return rotate(k_BHLK, cos_k, sin_k)
+    def bias(self, queries: Tokens, keys: Tokens, *tables: torch.Tensor) -> ChannelDecay:
+        return self.channel_decay()
 
 
 class RoVE(RoPE):
@@ -257,6 +251,7 @@ class RoVE(RoPE):
     """
 
     paper = None
+    rope_type = None
 
     def value(self, v_BHLK: torch.Tensor, tokens: Tokens, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
         return rotate(v_BHLK, cos, sin)

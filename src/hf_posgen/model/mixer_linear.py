@@ -7,6 +7,7 @@ from torch.nn import functional as F
 from .encoding_registry import build_encoding
 from .encodings_additive import ALiBi
 from .encodings_gated import CABLE, ForgettingGate
+from .encodings_rotary import XPos
 
 CHUNK = 64  # tokens whose pairs are written out at once
 GATED_CHUNK = 16  # so short that the products of its gates stay within float32's range
@@ -19,6 +20,10 @@ DECAYS = {
     ALiBi.bias: lambda encoding, x_BLD, tokens, moved_BL: -encoding.slopes_H(tokens) * moved_BL[..., None],
     ForgettingGate.bias: lambda encoding, x_BLD, tokens, moved_BL: encoding.increments(x_BLD),
     CABLE.bias: lambda encoding, x_BLD, tokens, moved_BL: encoding.increments(x_BLD),
+    # One rate per channel (B, L, 1, K), of the turned features alone.
+    XPos.bias: lambda encoding, x_BLD, tokens, moved_BL: (
+        -moved_BL.new_tensor(encoding.channel_decay().rates, dtype=tokens.dtype) * moved_BL[..., None, None]
+    ),
 }
 
 FEATURES = {"elu1": lambda x: F.elu(x) + 1, "relu": F.relu, "identity": lambda x: x}
@@ -150,15 +155,21 @@ class LinearAttention(_LinearAttention):
         tokens, _ = context.with_hidden(hidden_states, encoding, layer)
         q, k, v = self.project(hidden_states, tokens.dtype)
         q, k = self.features(q), self.features(k)
-        log_decay_BHL1, states = self.decay(hidden_states, encoding, context, past)
+        log_decay, states = self.decay(hidden_states, encoding, context, past)
+        by_channel = log_decay is not None and log_decay.shape[-1] > 1
         turned_q, turned_k = encoding.query(q, tokens, *tables), encoding.key(k, tokens, *tables)
         v = encoding.value(v, tokens, *tables)
         if context.real_BL is not None:
             k, turned_k = (t * context.real_BL[:, None, :, None] for t in (k, turned_k))
-        rest = {"log_decay": log_decay_BHL1, "documents_BL": context.documents_BL, "chunk": CHUNK}
-        out, states["sum"] = decayed_sums(turned_q, turned_k, v, past.get("sum"), **rest)
+        chunk = min(CHUNK, encoding.channel_decay().rows_together(tokens) or 1) if by_channel else CHUNK
+        out, states["sum"] = decayed_sums(
+            turned_q, turned_k, v, past.get("sum"), log_decay, context.documents_BL, chunk
+        )
         if self.normalized:
-            total, states["total"] = decayed_sums(q, k, torch.ones_like(v[..., :1]), past.get("total"), **rest)
+            ones, of_weights = torch.ones_like(v[..., :1]), None if by_channel else log_decay
+            total, states["total"] = decayed_sums(
+                q, k, ones, past.get("total"), of_weights, context.documents_BL, CHUNK
+            )
             out = out / total.clamp(min=SMALLEST_SUM)
         else:
             out = out * self.config.head_dim**-0.5
@@ -168,16 +179,18 @@ class LinearAttention(_LinearAttention):
         return self.o_proj(out.transpose(1, 2).flatten(-2).to(hidden_states.dtype))
 
     def decay(self, x_BLD, encoding, context, past: dict) -> tuple[torch.Tensor | None, dict]:
-        """The log of each token's decay (B, H, L, 1), or None, and the position that the next token decays from."""
+        """Return the log of each token's decay, (B, H, L, 1) or (B, 1, L, K) or None, and the position that the next token
+        decays from."""
         steps = DECAYS.get(type(encoding).bias)
         if steps is None:
             return None, {}
         positions_BL = context.queries.positions_BL.expand(x_BLD.shape[:2])
         moved_BL, last_B1 = moved(positions_BL, context.real_BL, past.get("position"))
-        log_decay_BLH = steps(encoding, x_BLD, context.queries, moved_BL).to(context.queries.dtype)
+        log_decay = steps(encoding, x_BLD, context.queries, moved_BL).to(context.queries.dtype)
+        log_decay = log_decay[..., None] if log_decay.ndim == 3 else log_decay  # (B, L, H or 1, 1 or K)
         if context.real_BL is not None:
-            log_decay_BLH = log_decay_BLH * context.real_BL[..., None]
-        return log_decay_BLH.transpose(1, 2)[..., None], {"position": last_B1}
+            log_decay = log_decay * context.real_BL[..., None, None]
+        return log_decay.transpose(1, 2), {"position": last_B1}
 
 
 class GatedLinearAttention(_LinearAttention):
@@ -273,7 +286,8 @@ def _pairs(q, k, sums, last, same) -> torch.Tensor:
     if sums.shape[-1] == 1:
         decay = torch.where(same, sums - sums.transpose(-1, -2), float("-inf")).exp()
         return q @ k.transpose(-1, -2) * decay
-    middle = last / 2  # halves the largest exponent
+    middle, first = last / 2, sums[..., :1, :]  # halves the largest exponent
+    middle = torch.where(first < middle, (first + last) / 2, middle)  # a leap into the chunk parts none of its pairs
     return torch.where(same, (q * (sums - middle).exp()) @ (k * (middle - sums).exp()).transpose(-1, -2), 0.0)
 
 
