@@ -133,6 +133,7 @@ def _energy(ax, head: dict, offset: int | None) -> None:
         groups = {f"pushes κ({offset}) up": in_phase, f"pushes κ({offset}) down": ~in_phase}
         title += f", alignment {head['alignment']:.2f}"
     for (label, chosen), colour in zip(groups.items(), COLOURS, strict=False):
-        ax.bar(np.flatnonzero(chosen), energy[chosen], color=colour, label=label)
+        if chosen.any():
+            ax.bar(np.flatnonzero(chosen), energy[chosen], color=colour, label=label)
     ax.set(xlabel="frequency, fastest first", ylabel="share of energy", title=title)
     legend_below(ax)

@@ -132,12 +132,12 @@ def figure(result: dict):
     shown = {name: grid for name, grid in result["grids"].items() if name != "own" or own == "own"}
     figure, axes = side_by_side(len(shown), width=5, columns=2)
     for ax, (name, grid) in zip(axes, shown.items(), strict=True):
-        for entry, colour in zip((grid["by_cutoff"][0], grid["by_cutoff"][3]), COLOURS, strict=False):
+        for entry, colour, dash in zip((grid["by_cutoff"][0], grid["by_cutoff"][3]), COLOURS, ("-", "--"), strict=False):
             curve = np.array(entry["kernel"])
             label = (
                 f"least norm, cutoff {entry['cutoff']:g}: norm {entry['norm']:.2g}, residual {entry['residual']:.2g}"
             )
-            ax.plot(np.clip(curve / curve[k], -3, 3), lw=1, color=colour, label=label)
+            ax.plot(np.clip(curve / curve[k], -3, 3), ls=dash, lw=1, color=colour, label=label)
         if result["learned"] is not None and name == own:
             learned = np.array(result["learned"])[:SHOWN]
             learned = learned / np.abs(learned[: result["train_length"]]).max()
