@@ -127,9 +127,9 @@ def trained_offsets(ax, train_length: int, offset: int | None = None) -> None:
         ax.axvline(offset, color="#555555", lw=0.9, ls="--", zorder=1, label=f"the right key, k = {offset}")
 
 
-def legend_below(ax, columns: int = 2) -> None:
-    """Place the legend of one axes under it, where it hides no data."""
-    ax.legend(ncol=columns, frameon=False, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.17))
+def legend_below(ax, columns: int = 2, drop: float = 0.17) -> None:
+    """Place the legend of one axes under it, where it hides no data. drop: by what share of the axes' height."""
+    ax.legend(ncol=columns, frameon=False, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -drop))
 
 
 def reference_lines(ax, values: dict) -> list[Line2D]:

@@ -1,9 +1,18 @@
+import inspect
 import json
+import math
+import re
 import shutil
+import sys
 
+import numpy as np
 import pytest
+import torch
+from safetensors.torch import load_file, save_file
 
-from hf_posgen.analysis import ANALYSES, analyze, describe, register_analysis
+from hf_posgen.analysis import ANALYSES, analyze, describe, register_analysis, registry
+from hf_posgen.analysis.terminal import printed
+from hf_posgen.cli import main
 
 
 @pytest.fixture(scope="module")
@@ -82,3 +91,99 @@ def test_a_name_belongs_to_one_analysis(registered):
         register_analysis("pinning", Sizes)
     with pytest.raises(ValueError, match="no function measure"):
         register_analysis("other", json)
+
+
+def test_what_is_printed_is_defined(results):
+    """Every name of a number that a terminal shows stands in the docstring of its analysis."""
+    for name, result in results.items():
+        definition = inspect.getdoc(registry.find_analysis(name))
+        assert registry.summary(name) and "\n" in definition
+        for numbers in (result, *result.get("heads", [])[:1]):
+            for keys in printed(numbers).values():
+                undefined = [key for key in keys if not re.search(rf"\b{re.escape(key)}\b", definition)]
+                assert not undefined, (name, undefined)
+
+
+def test_every_run_of_a_sweep(run, tmp_path):
+    for name in ("a", "b"):
+        shutil.copytree(run, tmp_path / name)
+    (tmp_path / "unfinished").mkdir()
+    shutil.copy(run / "run.yaml", tmp_path / "unfinished")
+    with pytest.warns(UserWarning, match="left out: unfinished"):
+        results = analyze(tmp_path, only=["effective_rank"], figures=False)
+    assert list(results) == ["a", "b"]
+    for name, measured in results.items():
+        assert json.loads((tmp_path / name / "analysis.json").read_text()) == measured
+
+
+def test_a_posgen_model_without_its_run(run, tmp_path):
+    for file in ("config.json", "model.safetensors"):
+        shutil.copy(run / file, tmp_path)
+    results = analyze(tmp_path, count=16)
+    applicable = [name for name, result in results.items() if "not_applicable" not in result]
+    assert applicable == ["effective_rank"]
+    assert all("without a run" in results[name]["not_applicable"] for name in results if name not in applicable)
+
+
+def test_a_model_of_another_kind_is_refused_in_a_sentence(tmp_path):
+    (tmp_path / "config.json").write_text('{"model_type": "llama"}')
+    with pytest.raises(ValueError, match="model of type 'llama'.*posgen convert"):
+        analyze(tmp_path)
+
+
+def test_a_hub_name_is_no_folder():
+    with pytest.raises(ValueError, match="owner/name is no folder"):
+        analyze("owner/name")
+
+
+def test_weights_that_are_no_numbers_are_refused(run, tmp_path):
+    folder = shutil.copytree(run, tmp_path / "run")
+    weights = load_file(folder / "model.safetensors")
+    name = next(iter(weights))
+    weights[name].view(-1)[0] = float("nan")
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(ValueError, match="NaN"):
+        analyze(folder)
+
+
+class Odd:
+    """Numbers that JSON has none for.
+
+    - infinite: what can't be.
+    """
+
+    @staticmethod
+    def measure(context):
+        return {"infinite": math.inf, "inside": {"nan": np.float64("nan"), "tensor": torch.ones(2)}}
+
+    @staticmethod
+    def figure(result):
+        raise RuntimeError("no picture")
+
+
+def test_a_fault_in_a_figure_loses_no_numbers(run):
+    register_analysis("odd", Odd)
+    try:
+        with pytest.raises(RuntimeError, match="no picture"):
+            analyze(run, only=["odd"])
+    finally:
+        del ANALYSES["odd"]
+    kept = json.loads((run / "analysis.json").read_text(), parse_constant=pytest.fail)
+    assert kept["odd"] == {"infinite": None, "inside": {"nan": None, "tensor": [1.0, 1.0]}}
+
+
+def test_a_users_module_brings_an_analysis(run, tmp_path, monkeypatch):
+    (tmp_path / "my_sizes.py").write_text(
+        "from hf_posgen import register_analysis\n\n\n"
+        "class Layers:\n    '''How many layers there are.'''\n\n"
+        "    def measure(self, context):\n        return {'layers': len(context.model.model.layers)}\n\n\n"
+        "register_analysis('layers', Layers)\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", [*sys.path])
+    try:
+        assert analyze(run, only=["layers"], imports=["my_sizes"])["layers"] == {"layers": 1}
+        main(["analyze", str(run), "--only", "layers", "--imports", "my_sizes"])
+    finally:
+        ANALYSES.pop("layers", None)
+        sys.modules.pop("my_sizes", None)

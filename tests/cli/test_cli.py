@@ -188,12 +188,15 @@ def test_data_export(tmp_path, capsys):
     refused(capsys, 2, "data", "push", tmp_path, "--repo-id", "me/x")
 
 
-def test_analyze_and_convert_get_what_was_typed(monkeypatch, capsys):
+def test_analyze_and_convert_get_what_was_typed(monkeypatch, capsys, tmp_path):
     calls = []
-    monkeypatch.setattr("hf_posgen.analysis.analyze", lambda run: calls.append(run) or {})
+    (tmp_path / "run.yaml").write_text("")
+    monkeypatch.setattr("hf_posgen.analysis.analyze", lambda folder, **options: calls.append((folder, options)) or {})
     monkeypatch.setattr("hf_posgen.convert.convert", lambda source, out, to: calls.append((source, out, to)))
-    assert type_in("analyze", "RUN") == type_in("convert", "gpt2", "OUT", "--to", "llama") == 0
-    assert calls == ["RUN", ("gpt2", "OUT", "llama")]
+    assert type_in("analyze", str(tmp_path), "--only", "pinning,dilution", "probes") == 0
+    assert calls.pop() == (tmp_path, {"only": ["pinning", "dilution", "probes"], "imports": []})
+    assert type_in("convert", "gpt2", "OUT", "--to", "llama") == 0
+    assert calls == [("gpt2", "OUT", "llama")]
 
 
 def test_the_module_and_the_scripts_are_the_same(run_file, tmp_path):

@@ -14,5 +14,6 @@ __getattr__, __all__ = lazy_face(
         "analyze": "running",
         "describe": "terminal",
         "register_analysis": "registry",
+        "run_folders": "running",
     },
 )

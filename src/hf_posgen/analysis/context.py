@@ -3,9 +3,12 @@
 Shape suffixes in this folder: those of the model, and N sequences, c some queries of L, V data symbols, F frequencies.
 """
 
+import json
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -22,23 +25,41 @@ class NotApplicable(ValueError):
     """An analysis has no meaning for this checkpoint; the message says why."""
 
 
+class Missing:
+    """What a context holds in place of a run or a task that it lacks: an analysis that reads anything of it isn't
+    applicable."""
+
+    def __init__(self, reason: str):
+        self._reason = reason
+
+    def __getattr__(self, name: str):
+        raise NotApplicable(self._reason)
+
+
+NO_RUN = Missing("this folder holds a model without a run (run.yaml), so no task says which sequences to measure it on")
+
+
 @dataclass
 class AnalysisContext:
-    """`untrained` is the model at its start, or None; `offset` the distance that the task asks for, where there is one."""
+    """What is measured. untrained: the model at its start, or None; run, task: `NO_RUN` for a model alone; offset: the
+    distance that the task asks for, or None."""
 
     model: nn.Module
     untrained: nn.Module | None
-    run: RunConfig
-    task: Task
+    run: RunConfig | Missing
+    task: Task | Missing
     count: int = 256
 
     @classmethod
     def open(cls, folder: RunFolder, count: int = 256) -> "AnalysisContext":
-        """Return the context of a run folder's checkpoint. Raises `ValueError` for a folder without a run."""
-        from transformers import AutoModelForCausalLM
-
-        run = folder.run()
-        model = AutoModelForCausalLM.from_pretrained(folder.path).float().eval()
+        """Return the context of a folder's checkpoint. Raises `ValueError` for an unfinished run, for a model of another
+        kind, and for weights that are no finite numbers."""
+        if not folder.model_config.is_file():
+            folder.require_finished()
+        run = folder.run() if folder.is_run else NO_RUN  # first: its imports may register the model's encoding
+        model = _open_model(folder)
+        if run is NO_RUN:
+            return cls(model, None, NO_RUN, NO_RUN, count)
         return cls(model, build_model(run).eval(), run, run.built_task, count)
 
     @property
@@ -60,9 +81,6 @@ class AnalysisContext:
     @property
     def longest(self) -> int:
         return max(self.lengths)
-
-    def trained_lengths(self) -> list[int]:
-        return sorted({cell.length for cell in self.task.trained_cells()})
 
     def require_offset(self) -> int:
         if self.offset is None:
@@ -121,6 +139,23 @@ class AnalysisContext:
         return attention_views(self.model, tokens)[0]
 
 
+def _open_model(folder: RunFolder) -> nn.Module:
+    """Return a folder's model in float32. Raises `ValueError` where it isn't a `posgen` model of finite numbers."""
+    from transformers import AutoModelForCausalLM
+
+    kind = json.loads(folder.model_config.read_text(encoding="utf-8")).get("model_type")
+    if kind != "posgen":
+        raise ValueError(
+            f"{folder.path} holds a model of type {kind!r}, and analyses read the attention of posgen models: analyse the "
+            f"run that it comes from, or `posgen convert {folder.path} OUT` first"
+        )
+    model = AutoModelForCausalLM.from_pretrained(folder.path).float().eval()
+    for name, weight in model.named_parameters():
+        if not weight.isfinite().all():
+            raise ValueError(f"{folder.path}: weight {name} holds NaN or infinity, of which nothing can be measured")
+    return model
+
+
 def rotary(module):
     """The encoding of a layer where its logits are Σ_f A_f cos(θ_f δ - φ_f) with constant frequencies; None elsewhere."""
     from ..model.encodings_rotary import RoPE, XPos
@@ -141,11 +176,13 @@ def head_name(entry: dict) -> str:
 
 
 def plain(value):
-    """Numbers and lists for JSON; what is no finite number becomes None."""
-    if isinstance(value, torch.Tensor):
+    """Return numbers, lists and dicts for JSON; what is no finite number becomes None."""
+    if isinstance(value, torch.Tensor | np.ndarray | np.generic):
         value = value.tolist()
-    if isinstance(value, list):
+    if isinstance(value, dict):
+        return {str(key): plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
         return [plain(one) for one in value]
     if isinstance(value, float):
-        return value if value == value and abs(value) != float("inf") else None
+        return value if math.isfinite(value) else None
     return value

@@ -5,6 +5,7 @@ The control of Singh, Mishra, Raut 2026 (arXiv 2607.18759) with linear attention
 trained ones, by SVD of Φ (trained offsets × 2F) in float64; singular values below `cutoff` · the largest are left out.
 (The normal equations would square a condition number that is beyond float64 already.) For each cutoff:
 
+- exact: by grid, the numbers below at the smallest cutoff, where the interpolant solves the trained offsets best.
 - norm: of a*; kept: how many singular values; condition: the largest over the smallest; residual: on the trained offsets.
 - largest_beyond: the largest value beyond the trained offsets, relative to the value at k: below 1 the interpolant still
   picks k there. picks_k_up_to: the longest sequence in which the largest value stands at k.
@@ -62,6 +63,8 @@ def measure(context: AnalysisContext) -> dict:
         out["grids"]["own"] = _grid(own, k, seen, longest, learned)
         alike = [name for name, grid in grids.items() if grid.shape == own.shape and torch.allclose(grid, own)]
         out["own_grid"] = alike[0] if alike else "own"
+    keys = ("norm", "residual", "picks_k_up_to", "correlation_beyond")
+    out["exact"] = {name: {key: grid["by_cutoff"][0].get(key) for key in keys} for name, grid in out["grids"].items()}
     return out
 
 
@@ -132,7 +135,9 @@ def figure(result: dict):
     shown = {name: grid for name, grid in result["grids"].items() if name != "own" or own == "own"}
     figure, axes = side_by_side(len(shown), width=5, columns=2)
     for ax, (name, grid) in zip(axes, shown.items(), strict=True):
-        for entry, colour, dash in zip((grid["by_cutoff"][0], grid["by_cutoff"][3]), COLOURS, ("-", "--"), strict=False):
+        for entry, colour, dash in zip(
+            (grid["by_cutoff"][0], grid["by_cutoff"][3]), COLOURS, ("-", "--"), strict=False
+        ):
             curve = np.array(entry["kernel"])
             label = (
                 f"least norm, cutoff {entry['cutoff']:g}: norm {entry['norm']:.2g}, residual {entry['residual']:.2g}"

@@ -95,7 +95,18 @@ def strongest_keys(ax, entries: list[dict]):
             shares[0, int(index)] = number / sum(entry["strongest"].values())
         image = ax.pcolormesh(edges, [row - 0.45, row + 0.45], shares, vmin=0, vmax=1, cmap="viridis")
         label = "the right key" if row == 0 else None
-        ax.plot(entry["right_key"], row, "o", ms=8, mfc="none", mec="#ff9d2e", mew=1.6, ls="none", label=label, clip_on=False)
+        ax.plot(
+            entry["right_key"],
+            row,
+            "o",
+            ms=8,
+            mfc="none",
+            mec="#ff9d2e",
+            mew=1.6,
+            ls="none",
+            label=label,
+            clip_on=False,
+        )
         labels.append(f"length {entry['length']}: {entry['right']:.0%} right")
     ax.set_yticks(range(len(entries)), labels, fontsize=8)
     ax.set_xscale("symlog", linthresh=32, base=2)

@@ -2,13 +2,13 @@
 
 from .registry import summary
 
-# Given, not measured.
-SETTINGS = {"offset", "train_length", "trained_keys", "longest", "length", "keys", "right_key"}
-SETTINGS |= {"layer", "head", "head_dim", "tolerance"}
+# Given, not measured; and counts by key, which are too many to read.
+LEFT_OUT = {"offset", "train_length", "trained_keys", "longest", "length", "keys", "right_key"}
+LEFT_OUT |= {"layer", "head", "head_dim", "tolerance", "strongest"}
 
 
 def describe(results: dict) -> str:
-    """Return a paragraph per analysis: what it tells, its plain numbers, and those of the first head."""
+    """Return a paragraph per analysis: what it tells, its single numbers, and those of the first head."""
     lines = []
     for name, result in results.items():
         lines.append(f"{name}: {summary(name)}")
@@ -16,15 +16,27 @@ def describe(results: dict) -> str:
             lines.append(f"  not applicable: {result['not_applicable']}")
             continue
         heads = result.get("heads") or [{}]
-        for label, numbers in (("", result), ("first head: " if len(heads) > 1 else "", heads[0])):
-            text = ", ".join(f"{key} {_number(value)}" for key, value in printed(numbers).items())
-            lines += [f"  {label}{text}"] if text else []
+        groups = printed(result) | {
+            f"first head{path and f', {path}'}" if len(heads) > 1 else path: numbers
+            for path, numbers in printed(heads[0]).items()
+        }
+        for path, numbers in groups.items():
+            text = ", ".join(f"{key} {_number(value)}" for key, value in numbers.items())
+            lines.append(f"  {path}: {text}" if path else f"  {text}")
+        if not groups:
+            lines.append("  lists only: they are in analysis.json")
     return "\n".join(lines)
 
 
-def printed(numbers: dict) -> dict:
-    """Return the single numbers and truth values among some results that were measured."""
-    return {k: v for k, v in numbers.items() if isinstance(v, int | float | bool) and k not in SETTINGS}
+def printed(numbers: dict, path: str = "") -> dict[str, dict]:
+    """Return what a terminal shows of some results: {where they are nested: {name: number or truth value}}."""
+    kept = {key: value for key, value in numbers.items() if key not in LEFT_OUT}
+    single = {key: value for key, value in kept.items() if isinstance(value, int | float)}
+    groups = {path: single} if single else {}
+    for key, value in kept.items():
+        if isinstance(value, dict):
+            groups |= printed(value, f"{path} {key}".strip())
+    return groups
 
 
 def _number(value) -> str:

@@ -150,15 +150,22 @@ def sweep(arguments: list[str]) -> None:
 
 
 def analyze(arguments: list[str]) -> None:
-    """say why a run holds or breaks: kernels, dilution, pinning, ..."""
+    """say why a run generalises or breaks: kernels, dilution, pinning, ..."""
     parser = parser_of(analyze)
-    parser.add_argument("run", help="a run folder")
+    parser.add_argument("folder", help="a run's folder, a sweep's (all its runs), or that of a posgen model")
+    parser.add_argument("--only", nargs="+", type=names, help="some of the analyses, by name (default: all)")
+    parser.add_argument("--imports", nargs="+", type=names, help="modules that register further analyses")
     given = parser.parse_args(arguments)
     register()
     from ..analysis import analyze as run_analysis
-    from ..analysis import describe
+    from ..analysis import describe, run_folders
 
-    print(f"{describe(run_analysis(given.run))}\n\nAll numbers: {Path(given.run) / 'analysis.json'}, figures beside it")
+    only, imports = (sum(given_names, []) if given_names else [] for given_names in (given.only, given.imports))
+    for folder in run_folders(given.folder):
+        results = run_analysis(folder.path, only=only or None, imports=imports)
+        shown = {name: result for name, result in results.items() if not only or name in only}
+        print(f"{describe(shown)}\n\nAll numbers: {folder.analysis}, figures beside it\n")
+    print("What each number means: docs/analyses.md, and the docstrings of hf_posgen.analysis")
 
 
 def report(arguments: list[str]) -> None:

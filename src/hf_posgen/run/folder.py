@@ -142,7 +142,7 @@ class RunFolder:
 
     def analysis_results(self) -> dict:
         """Return {analysis: its results}; none before it."""
-        return json.loads(self.analysis.read_text()) if self.analysis.is_file() else {}
+        return json.loads(self.analysis.read_text(encoding="utf-8")) if self.analysis.is_file() else {}
 
     def log(self) -> list[dict]:
         """Return the lines of the training log; none before training."""
