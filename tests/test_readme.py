@@ -27,6 +27,11 @@ def test_tables_match_the_registries():
     assert sorted(marked) == sorted(script.tables()), "every table stands somewhere, once"
 
 
+def test_the_page_of_the_analyses_is_their_docstrings():
+    script = _script("update_readme")
+    assert script.ANALYSES_PAGE.read_text() == script.analyses_page(), "run: python scripts/update_readme.py"
+
+
 def test_python_blocks_run():
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     assert blocks

@@ -57,9 +57,14 @@ def find_analysis(name: str):
     return analysis() if isinstance(analysis, type) else analysis
 
 
+def definition(name: str) -> str:
+    """Return the docstring of an analysis, as Markdown."""
+    return inspect.getdoc(find_analysis(name)) or ""
+
+
 def summary(name: str) -> str:
     """Return what an analysis tells: the first line of its docstring, without the full stop."""
-    return (inspect.getdoc(find_analysis(name)) or "").partition("\n")[0].rstrip(".")
+    return definition(name).partition("\n")[0].rstrip(".")
 
 
 def _origin(analysis) -> str:

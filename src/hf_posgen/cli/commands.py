@@ -190,7 +190,7 @@ def report(arguments: list[str]) -> None:
 
 
 def show_list(arguments: list[str]) -> None:
-    """show what there is: encodings, tasks, presets, samplers, scales, mixers"""
+    """show what there is: encodings, tasks, presets, samplers, scales, mixers, analyses"""
     parser = parser_of(show_list, "list")
     parser.add_argument("what", help=", ".join(LISTS))
     what = parser.parse_args(arguments).what

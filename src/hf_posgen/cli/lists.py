@@ -46,11 +46,18 @@ def _presets() -> list[dict]:
     return out
 
 
+def _analyses() -> list[dict]:
+    from ..analysis.registry import ANALYSES, summary
+
+    return [{"analysis": name, "what": summary(name)} for name in ANALYSES]
+
+
 LISTS = {
     "encodings": _encodings,
     "tasks": _tasks,
     "presets": _presets,
     "samplers": lambda: _components("position_sampler", "SAMPLERS"),
     "scales": lambda: _components("logit_scale", "LOGIT_SCALES"),
+    "analyses": _analyses,
     "mixers": lambda: _components("mixer_registry", "MIXERS"),
 }
