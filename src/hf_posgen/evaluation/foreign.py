@@ -8,7 +8,7 @@ import numpy as np
 
 from ..metrics.functional import IGNORE
 from ..run.schema import EvaluationConfig
-from ..tasks import Task, TokenTask, build_task, resolve_task
+from ..tasks import TASKS, Task, TokenTask, build_task, resolve_task
 from .any_model import AnyModel, Translated
 from .cells import EvaluationTarget, task_facts
 from .few_shot import FewShot
@@ -53,12 +53,20 @@ def example_prompt(measurement: Measurement, symbol_map: SymbolMap, tokenizer) -
 
 
 def prompted_task(spec: dict | str, prompt: str, shots: int) -> TokenTask:
-    """Return the task whose sequences a model reads: as they are, or after `shots` solved ones. Raises `ValueError` for a
-    task that no language model reads, and for one that can't be shown by example."""
-    task = build_task(spec)
+    """Return the task whose sequences a model reads: as they are, or after `shots` solved ones, then in the layout that its
+    task prefers for prompts unless the spec names a configuration or other parameters. Raises `ValueError` for a task that
+    no language model reads, and for one that can't be shown by example."""
+    task = build_task(spec if prompt == "symbols" else _for_prompts(spec))
     if not isinstance(task, TokenTask):
         raise ValueError(f"task {task.name!r} is real-valued: no language model reads it")
     return task if prompt == "symbols" else FewShot(task=task, shots=shots)
+
+
+def _for_prompts(spec: dict | str) -> dict | str:
+    """Return a task's spec with the parameters that its task prefers for prompts, where it leaves them open."""
+    named = {"name": spec} if isinstance(spec, str) else spec
+    preferred = getattr(TASKS.get(named.get("name")), "prompt_parameters", {})
+    return spec if "config" in named else preferred | named
 
 
 def foreign_target(

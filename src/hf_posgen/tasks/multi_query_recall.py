@@ -27,6 +27,7 @@ class MultiQueryRecall(WindowTask):
 
     name = "multi_query_recall"
     paper = "2312.04927"
+    prompt_parameters = {"keys": 13, "symbols": 13, "window": 40}
     configs = {
         "small_64": {},
         "pairs_in_order": {"order": "same"},

@@ -19,6 +19,7 @@ class StrideCopy(StringCopy):
 
     name = "stride_copy"
     paper = "2410.02140"
+    prompt_parameters = {"layout": "tight", "symbols": 26}
     configs = {
         "padded_stride_2": {},
         **{f"tight_1_50_stride_{c}": TIGHT_1_50 | {"stride": c} for c in (1, 2, 3)},

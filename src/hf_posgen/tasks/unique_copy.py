@@ -19,6 +19,7 @@ class UniqueCopy(StringCopy):
 
     name = "unique_copy"
     paper = "2410.02140"
+    prompt_parameters = {"layout": "tight", "symbols": 26}
     configs = {
         "padded_4_12": {},
         "tight_4_12": {"layout": "tight"},

@@ -37,6 +37,7 @@ class StringCopy(TokenTask):
     """
 
     paste = True
+    prompt_parameters = {"layout": "tight"}
     control_names = ("SEP", "BLANK")
 
     symbols: int = parameter(64, "how many data symbols there are", least=2, most=MOST_SYMBOLS)

@@ -20,9 +20,13 @@ class TokenTask(Task):
 
     `sample` returns tokens and labels (N, T), both int64. Labels are transformers': the label at t is scored on the
     logits at t - 1, and -100 is not scored.
+
+    prompt_parameters: those of a few-shot prompt unless others are given, so that it reads as a text: no padding, and no
+    more symbols than there are letters.
     """
 
     control_names = ()  # control tokens besides BOS and PAD
+    prompt_parameters = {}
     paste = False  # whether a run of scored labels is one answer
 
     bos: bool = parameter(

@@ -53,6 +53,7 @@ class DelayCopy(TokenTask):
     paper = "2609.11913"
     configs = CONFIGS
     paste = True
+    prompt_parameters = {"symbols": 26}
     control_names = ("R", "C", "S")
     version = 2
 
