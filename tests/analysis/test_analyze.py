@@ -61,6 +61,19 @@ def test_a_folder_without_a_run_is_refused(tmp_path):
         analyze(tmp_path)
 
 
+def test_results_of_other_weights_are_not_kept(run, tmp_path):
+    folder = shutil.copytree(run, tmp_path / "run")
+    options = {"count": 16, "figures": False}
+    assert set(analyze(folder, only=["effective_rank", "equivariance"], **options)) >= {
+        "effective_rank",
+        "equivariance",
+    }
+    weights = load_file(folder / "model.safetensors")
+    weights["model.layers.0.self_attn.q_proj.weight"] *= 2
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    assert set(analyze(folder, only=["equivariance"], **options)) == {"equivariance"}
+
+
 class Sizes:
     """How many weights there are.
 
@@ -169,7 +182,7 @@ def test_a_fault_in_a_figure_loses_no_numbers(run):
     finally:
         del ANALYSES["odd"]
     kept = json.loads((run / "analysis.json").read_text(), parse_constant=pytest.fail)
-    assert kept["odd"] == {"infinite": None, "inside": {"nan": None, "tensor": [1.0, 1.0]}}
+    assert kept["odd"]["infinite"] is None and kept["odd"]["inside"] == {"nan": None, "tensor": [1.0, 1.0]}
 
 
 def test_a_users_module_brings_an_analysis(run, tmp_path, monkeypatch):
@@ -182,7 +195,7 @@ def test_a_users_module_brings_an_analysis(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.path", [*sys.path])
     try:
-        assert analyze(run, only=["layers"], imports=["my_sizes"])["layers"] == {"layers": 1}
+        assert analyze(run, only=["layers"], imports=["my_sizes"])["layers"]["layers"] == 1
         main(["analyze", str(run), "--only", "layers", "--imports", "my_sizes"])
     finally:
         ANALYSES.pop("layers", None)

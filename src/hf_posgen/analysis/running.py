@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..common.files import to_json, write_text
+from ..evaluation.identity import model_digest
 from ..plotting import look, save
 from ..run.folder import RunFolder
 from ..run.imports import import_modules
@@ -24,8 +25,9 @@ def analyze(
 
     folder: of a run; of a sweep, whose finished runs are all measured, which gives {run: {analysis: result}}; or of a
     `posgen` model alone, for which only analyses of the weights apply. only: names, for some of the analyses (results of
-    others that stand in analysis.json are kept). count: sequences per measurement. imports: modules that register further
-    analyses, beside those of the run. An analysis without meaning for this checkpoint gives {"not_applicable": why}.
+    others in analysis.json are kept, if they are of the same weights). count: sequences per measurement. imports: modules
+    that register further analyses, beside those of the run. An analysis without meaning for this checkpoint gives
+    {"not_applicable": why}.
     Raises `ValueError` for a folder that holds none of these, an unknown name, or weights that are no finite numbers.
     """
     import_modules(list(imports))
@@ -60,12 +62,14 @@ def run_folders(folder: str | Path) -> list[RunFolder]:
 def _analyze_one(folder: RunFolder, only: Sequence[str] | None, count: int, figures: bool) -> dict:
     context = AnalysisContext.open(folder, count)  # first, since the run's imports may register analyses
     chosen = {name: find_analysis(name) for name in only or ANALYSES}
-    results = folder.analysis_results() if only else {}
+    digest = model_digest(context.model, folder.model_config)
+    there = folder.analysis_results() if only else {}
+    results = {name: result for name, result in there.items() if result.get("model_digest") == digest}
     for name, analysis in chosen.items():
         try:
-            results[name] = plain(analysis.measure(context))
+            results[name] = {"model_digest": digest} | plain(analysis.measure(context))
         except NotApplicable as reason:
-            results[name] = {"not_applicable": str(reason)}
+            results[name] = {"model_digest": digest, "not_applicable": str(reason)}
         # After each one, so that a fault in a later analysis or in a figure loses no numbers.
         write_text(folder.analysis, to_json(results, indent=1) + "\n")
         if figures and "not_applicable" not in results[name] and hasattr(analysis, "figure"):
