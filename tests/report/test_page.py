@@ -9,7 +9,10 @@ import subprocess
 
 import pytest
 
+from hf_posgen.report.headline_tables import headline_sections
 from hf_posgen.report.page import describe, on_dark, page, write_page
+from hf_posgen.results.aggregate import over_seeds
+from hf_posgen.results.columns import SCORES
 from hf_posgen.results.frame import frame, panels
 from tests.helpers import synthetic_rows
 from tests.helpers.synthetic_rows import study1, study2
@@ -38,6 +41,10 @@ PHONE = """<!doctype html><iframe src="page.html" style="width:360px;height:800p
 <script>addEventListener("message", (event) => {
   const out = document.createElement("pre"); out.id = "found"; out.textContent = event.data; document.body.append(out);
 });</script>"""
+
+
+def described(panel) -> dict:
+    return describe(panel, headline_sections(panel))
 
 
 def browser() -> str:
@@ -77,7 +84,7 @@ def browse(text: str, script: str, folder, phone: bool = False, options: tuple[s
 @pytest.fixture(scope="module")
 def text():
     rows = study1(2) + study2(4, unfit=(("none", 1),))
-    return page([describe(panel) for panel in panels(frame(rows))], "Made-up <numbers>")
+    return page([described(panel) for panel in panels(frame(rows))], "Made-up <numbers>")
 
 
 @pytest.mark.browser
@@ -167,7 +174,7 @@ def test_full_and_selective_copies_are_two_panels(tmp_path):
     rows = [row | {"kind": "full"} for row in study2(1)]
     rows += [row | {"kind": "selective"} for row in study2(1, unfit=("none",))]
     found = browse(
-        page([describe(panel) for panel in panels(frame(rows))], "C and S"),
+        page([described(panel) for panel in panels(frame(rows))], "C and S"),
         """
         const names = [...byId("panel").options].map((one) => one.textContent), full = byId("arms").textContent;
         pick("panel", "1");
@@ -188,7 +195,7 @@ def test_full_and_selective_copies_are_two_panels(tmp_path):
 def test_perplexities_are_shown_by_their_ratios(tmp_path):
     rows = synthetic_rows.text() + study2(1)
     found = browse(
-        page([describe(panel) for panel in panels(frame(rows))], "Text and copies"),
+        page([described(panel) for panel in panels(frame(rows))], "Text and copies"),
         """
         const at = (title) => [...byId("panel").options].find((one) => one.textContent.startsWith(title)).value;
         pick("panel", at("Study 2")); const scale = byId("scale").textContent;
@@ -232,28 +239,48 @@ def test_perplexities_are_shown_by_their_ratios(tmp_path):
 
 @pytest.mark.browser
 def test_an_error_in_the_page_would_be_seen(text, tmp_path):
-    broken = text.replace("openPanel(0);", "openPanel(7);", 1)
+    broken = text.replace("return openPanel(0);", "return openPanel(7);", 1)
     assert browse(broken, "return {};", tmp_path)["errors"]
 
 
 def test_it_needs_no_network_and_no_name_breaks_out(tmp_path):
     rows = [row | {"arm": "</script><b>x"} for row in study1(1, arms=("rope",), unfit=())]
-    text = write_page(panels(frame(rows)), tmp_path, "t & <t>").read_text()
+    text = write_page([described(panel) for panel in panels(frame(rows))], tmp_path, "t & <t>").read_text()
     assert "<title>t &amp; &lt;t&gt;</title>" in text and "</script><b>" not in text
     links = set(re.findall(r"https?://[^\s\"'`)]+", text)) - {"http://www.w3.org/2000/svg"}
     assert not links and "@import" not in text and "fetch(" not in text
 
 
-def test_numbers_of_the_page_are_those_of_the_rows():
-    rows = study2(1, arms=("rope",))
-    (one,) = [describe(panel) for panel in panels(frame(rows))]
-    assert len(one["rows"]) == len(rows)
-    at = {name: i for i, name in enumerate(one["columns"])}
-    for row, raw in zip(rows, one["rows"], strict=True):
-        assert raw[at["first_accuracy"]] == pytest.approx(row["first_accuracy"], abs=1e-5)
-        assert raw[at["distance"]] == row["distance"] and one["splits"][raw[at["split"]]] == row["split"]
-        assert raw[at["on_distance"]] == (row["length"] == 64)
-    assert json.dumps(one, allow_nan=False), "no NaN, which JSON has not"
+def test_numbers_of_the_page_are_those_of_the_report():
+    """Lines, cells and reference points are computed with the same functions, from the same rows."""
+    for rows in (study2(1, arms=("rope",)), study2(4, unfit=(("none", 1),)), study1(2), synthetic_rows.text(40)):
+        for panel in panels(frame(rows)):
+            one = described(panel)
+            assert json.dumps(one, allow_nan=False), "no NaN, which JSON has not"
+            for axis, metric in ((axis, metric) for axis in panel.axes for metric in panel.metrics):
+                seeds = panel.by_seed(axis, metric)
+                for line in one["lines"][axis][metric]:
+                    own = seeds[(seeds["arm"] == line["arm"]) & (seeds["fit"] == line["fit"])]
+                    own = own if line["seed"] is None else own[own["seed"] == line["seed"]]
+                    for point in line["points"]:
+                        mean = over_seeds(own.loc[own[axis] == point["x"], metric], SCORES[metric].bounds)
+                        assert point["mean"] == pytest.approx(mean.mean, abs=1e-5)
+                        if line["seed"] is None:
+                            assert point["n"] == mean.n
+                            assert (point["low"], point["high"]) == pytest.approx((mean.low, mean.high), abs=1e-5)
+                for line in one["references"][axis][metric]:
+                    assert dict(line["points"]) == pytest.approx(
+                        dict(panel.references(axis, metric)[line["name"]]), abs=1e-5
+                    )
+            metric = panel.metrics[0]
+            fitted = panel.table[panel.table["fit"]].dropna(subset=[metric])
+            means = fitted.fillna({"distance": -1}).groupby(["arm", "split", "length", "distance"])[metric].mean()
+            places = (
+                (c, (c["arm"], c["split"], c["length"], -1 if c["distance"] is None else c["distance"]))
+                for c in one["cells"][metric]
+            )
+            cells = {place: cell["mean"] for cell, place in places if cell["fit"]}
+            assert cells == pytest.approx(means.to_dict(), abs=1e-5) and len(cells)
 
 
 def test_colours_on_dark_keep_their_hue():
@@ -266,7 +293,7 @@ def test_one_length_is_drawn_as_a_strip_and_arms_stand_in_one_order(tmp_path):
     """Whatever order the folders were named in: lines, maps and buttons show the arms in the order of all figures."""
     rows = [row for arm in ("rope", "alibi", "none") for row in study2(3, arms=(arm,), windows=(64,))]
     found = browse(
-        page([describe(panel) for panel in panels(frame(rows))], "One length"),
+        page([described(panel) for panel in panels(frame(rows))], "One length"),
         """
         const names = (all) => [...document.querySelectorAll(all)].map((one) => one.dataset.arm || one.dataset.name);
         const svg = document.querySelector("#maps svg"), box = svg.getBoundingClientRect();

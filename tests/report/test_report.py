@@ -19,9 +19,10 @@ from hf_posgen.report.markdown import collect_rows, declared_contrasts, report, 
 from hf_posgen.report.style import STYLES, styles
 from hf_posgen.report.tables import axis_table, fit_table, format_mean
 from hf_posgen.results.aggregate import over_seeds
+from hf_posgen.results.contrasts import contrasts
 from hf_posgen.results.definitions import DEFINITIONS
 from hf_posgen.results.frame import frame, panels
-from hf_posgen.results.headlines import contrasts, far, headlines, solved_up_to
+from hf_posgen.results.headlines import far, headlines, solved_up_to
 from hf_posgen.results.order import in_order
 from hf_posgen.results.panel import Panel
 from hf_posgen.results.statistics import t_interval
@@ -379,7 +380,7 @@ def test_declared_contrasts_are_corrected_among_themselves():
 
 def test_the_table_of_differences_shows_the_interval_and_the_smallest_p():
     panel = panel_of(study2(6, windows=(64,)))
-    table = contrast_table(panel, [("none", "rope")])
+    table = contrast_table(contrasts(panel, [("none", "rope")]))
     head, (line,) = table.head, table.lines
     (one,) = contrasts(panel, [("none", "rope")])
     means = panel.table[panel.table["split"] == "farther"].groupby(["arm", "seed"])["first_accuracy"].mean()
@@ -390,7 +391,7 @@ def test_the_table_of_differences_shows_the_interval_and_the_smallest_p():
     assert contrasts(panel_of(study2(2, windows=(64,))), [("none", "rope")])[0].verdict.endswith(
         "2 pairs can't reach p < .05 in 1 contrast"
     )
-    lines = contrast_table(panel_of(study2(2))).lines
+    lines = contrast_table(contrasts(panel_of(study2(2)))).lines
     assert len(lines) == 6 and "[" not in lines[0][3] and lines[0][4] == "1.000"
 
 

@@ -8,14 +8,19 @@ import pytest
 from hf_posgen.report.headline_tables import contrast_notes, contrast_table, headline_table
 from hf_posgen.report.markdown import report
 from hf_posgen.report.tables import axis_table, split_table, summary_tables
+from hf_posgen.results.contrasts import contrasts, untested
 from hf_posgen.results.frame import frame, panels
-from hf_posgen.results.headlines import contrasts, headlines, untested
+from hf_posgen.results.headlines import headlines
 from hf_posgen.results.panel import Panel
 from tests.helpers.synthetic_rows import study1, study2, text
 
 
 def panel_of(rows) -> Panel:
     return Panel(frame(rows))
+
+
+def notes_of(panel, pairs=None):
+    return contrast_notes(panel, contrasts(panel, pairs), pairs)
 
 
 def twice(rows, keep, names=("all", "some")):
@@ -43,7 +48,7 @@ def test_the_same_weights_evaluated_on_other_cells_are_no_different(rows, keep, 
     first, second = headlines(panel)
     assert {key: mean.values for key, mean in first.means.items()} == {k: m.values for k, m in second.means.items()}
     assert first.solved == second.solved and first.far == second.far and first.best == second.best
-    notes = " ".join(contrast_notes(panel))
+    notes = " ".join(notes_of(panel))
     assert lost in notes and lost in panel.shared_values(panel.metrics[0]).sentence
 
 
@@ -82,7 +87,9 @@ def test_arms_that_share_no_cell_have_no_mean_in_common():
     rows = study1(6, arms=("rope", "learned"), unfit=())
     rows = [row for row in rows if row["split"] != "longer" or (row["length"] > 50) == (row["arm"] == "rope")]
     panel = panel_of(rows)
-    assert contrasts(panel) == [] and [pair.why for pair in untested(panel)] == ["both have no unseen cell in common"]
+    assert contrasts(panel) == [] and [pair.why for pair in untested(panel, [])] == [
+        "both have no unseen cell in common"
+    ]
     assert all(line[2] == "-" for line in headline_table(panel, headlines(panel)).lines)
 
 
@@ -114,16 +121,16 @@ def test_tasks_with_other_parameters_are_other_panels(tmp_path):
 @pytest.mark.parametrize("pairs", [None, [("none", "rope")], [("rope", "none")]])
 def test_a_difference_that_cannot_be_tested_says_why(pairs, tmp_path):
     rows = study2(6, arms=("none", "rope"), unfit=("none",))
-    assert contrast_table(panel_of(rows), pairs) is None
+    assert contrast_table(contrasts(panel_of(rows), pairs)) is None
     assert (
         "none did not fit" in report(rows, tmp_path, contrasts=pairs).markdown.read_text().split("### Differences")[1]
     )
     apart = [row | {"fit": (row["arm"] == "none") == (row["seed"] < 3)} for row in study2(6, arms=("none", "rope"))]
-    assert "no seed where both fit" in contrast_notes(panel_of(apart), pairs)[0]
+    assert "no seed where both fit" in notes_of(panel_of(apart), pairs)[0]
     inside = [row for row in study2(6, arms=("none", "rope")) if row["split"] in ("test", "validation")]
-    assert "nothing was evaluated beyond" in contrast_notes(panel_of(inside), pairs)[0]
+    assert "nothing was evaluated beyond" in notes_of(panel_of(inside), pairs)[0]
     both = study2(6, arms=("none", "rope"))
-    assert contrast_notes(panel_of(both), pairs) == []
+    assert notes_of(panel_of(both), pairs) == []
 
 
 def test_all_seeds_enter_a_contrast():

@@ -1,16 +1,17 @@
 """The headline numbers, and the differences between arms, as tables."""
 
+from dataclasses import dataclass
+
 from ..results.columns import label
+from ..results.contrasts import Contrast, contrasts, untested
 from ..results.headlines import (
     ArmHeadlines,
     FarSummary,
     Solved,
-    contrasts,
     headlines,
     over_all_seeds,
     shown_axes,
     shown_splits,
-    untested,
 )
 from ..results.panel import Panel
 from ..results.shared import name_some
@@ -69,10 +70,10 @@ def _far_line(numbers: FarSummary) -> list[str]:
     ]
 
 
-def contrast_table(panel: Panel, pairs: list[tuple[str, str]] | None = None) -> Table | None:
-    """Return the tested differences; None where there is no pair of seeds."""
+def contrast_table(found: list[Contrast]) -> Table | None:
+    """Return the tested differences; None where there are none."""
     lines = []
-    for contrast in contrasts(panel, pairs):
+    for contrast in found:
         difference = f"{contrast.difference:+.3f}"
         if contrast.interval:
             low, high = contrast.interval
@@ -90,15 +91,39 @@ def format_p(p: float, error: float = 0.0) -> str:
     return f"{text} (Monte Carlo, standard error {error:.1g})" if error else text
 
 
-def contrast_notes(panel: Panel, pairs: list[tuple[str, str]] | None = None) -> list[str]:
+def contrast_notes(panel: Panel, found: list[Contrast], pairs: list[tuple[str, str]] | None = None) -> list[str]:
     """Return sentences about the differences: which cells one arm has alone, and which pairs weren't tested and why."""
     notes = [
         f"{contrast.name} is over the {contrast.cells} cells that both have; left out: {name_some(contrast.left_out)}."
-        for contrast in contrasts(panel, pairs)
+        for contrast in found
         if contrast.left_out
     ]
-    missing = [f"{pair.first} - {pair.second} ({pair.why})" for pair in untested(panel, pairs)]
+    missing = [f"{pair.first} - {pair.second} ({pair.why})" for pair in untested(panel, found, pairs)]
     return notes + ([f"Not tested: {'; '.join(missing)}."] if missing else [])
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading with a table, sentences below it, or both."""
+
+    title: str
+    table: Table | None
+    notes: list[str]
+
+
+def headline_sections(panel: Panel, pairs: list[tuple[str, str]] | None = None) -> list[Section]:
+    """Return the headline numbers, those over distances and the tested differences of a panel, as far as it has any.
+
+    pairs: the arms to test (default: all pairs)."""
+    arms, found = headlines(panel), contrasts(panel, pairs)
+    table = headline_table(panel, arms)
+    notes = list(filter(None, (panel.shared_values(panel.metrics[0]).sentence, all_seeds_sentence(panel))))
+    sections = [
+        Section("Headline numbers", table if len(table.head) > 1 else None, notes),
+        Section("Numbers over distances", far_table(panel, arms), []),
+        Section("Differences", contrast_table(found), contrast_notes(panel, found, pairs)),
+    ]
+    return [section for section in sections if section.table or section.notes]
 
 
 def all_seeds_sentence(panel: Panel) -> str:

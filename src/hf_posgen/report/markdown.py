@@ -9,11 +9,10 @@ from ..common.files import read_rows, write_text
 from ..common.yaml_text import read_yaml
 from ..results.definitions import DEFINITIONS
 from ..results.frame import frame, panels
-from ..results.headlines import headlines
 from ..results.panel import Panel
 from .captions import caption, facts
-from .headline_tables import all_seeds_sentence, contrast_notes, contrast_table, far_table, headline_table
-from .page import write_page
+from .headline_tables import Section, headline_sections
+from .page import describe, write_page
 from .tables import axis_table, fit_table, split_table, summary_tables
 
 __all__ = ["ReportPaths", "collect_rows", "declared_contrasts", "report", "summary_tables"]
@@ -65,7 +64,7 @@ def report(
 
     shown, out = panels(frame(rows)), Path(out)
     overview = draw_overview(shown, out / "figures")
-    figures = [overview] if overview else []
+    figures, described = [overview] if overview else [], []
     blocks = [
         f"# {title}",
         *([f"![Every study at a glance](figures/{overview.name})"] if overview else []),
@@ -75,10 +74,12 @@ def report(
     for panel in shown:
         drawn = [path for draw in FIGURES.values() for path in draw(panel, out / "figures")]
         figures += drawn
-        blocks += _panel(panel, drawn, contrasts)
+        sections = headline_sections(panel, contrasts)
+        blocks += _panel(panel, drawn, sections)
+        described.append(describe(panel, sections))
     blocks += ["## What the numbers are", DEFINITIONS]
     write_text(out / "report.md", "\n\n".join(blocks) + "\n")
-    return ReportPaths(out / "report.md", figures, write_page(shown, out, title))
+    return ReportPaths(out / "report.md", figures, write_page(described, out, title))
 
 
 READING = """\
@@ -95,21 +96,13 @@ test it."""
 EXPLORE = "[report.html](report.html) holds the same rows to explore: encodings, splits, maps, a table to sort."
 
 
-def _panel(panel: Panel, figures: list[Path], pairs: list[tuple[str, str]] | None) -> list[str]:
+def _panel(panel: Panel, figures: list[Path], sections: list[Section]) -> list[str]:
     blocks = [f"## {panel.title}", _facts(panel), fit_table(panel).markdown()]
     blocks += [f"![{path.stem.replace('_', ' ')}](figures/{path.name})" for path in figures]
     if not panel.axes:
         blocks += ["### By split", split_table(panel).markdown()]
-    arms = headlines(panel)
-    table = headline_table(panel, arms)
-    if len(table.head) > 1:
-        blocks += ["### Headline numbers", table.markdown()]
-    blocks += list(filter(None, (panel.shared_values(panel.metrics[0]).sentence, all_seeds_sentence(panel))))
-    if table := far_table(panel, arms):
-        blocks += ["### Numbers over distances", table.markdown()]
-    table, notes = contrast_table(panel, pairs), contrast_notes(panel, pairs)
-    if table or notes:
-        blocks += ["### Differences", *([table.markdown()] if table else []), *notes]
+    for section in sections:
+        blocks += [f"### {section.title}", *([section.table.markdown()] if section.table else []), *section.notes]
     for axis in panel.axes:
         for metric in panel.metrics:
             words = caption(panel, axis, metric)

@@ -71,11 +71,6 @@ def _signed_sums(sizes: np.ndarray) -> np.ndarray:
     return sums
 
 
-def t_quantiles(most: int = 30, confidence: float = 0.95) -> list[float]:
-    """Return the factors of `t_interval` for 1 to `most` degrees of freedom."""
-    return [float(stats.t.ppf((1 + confidence) / 2, df)) for df in range(1, most + 1)]
-
-
 def smallest_p(pairs: int) -> float:
     """Return the smallest p that the sign-flip test over so many pairs can reach."""
     return min(1.0, 2.0 / 2**pairs) if pairs <= EXACT_PAIRS else 1 / (DRAWS + 1)

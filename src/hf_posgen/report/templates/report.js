@@ -1,5 +1,6 @@
 "use strict";
-// The page of a report. DATA holds the rows of each panel in columns; what is drawn follows from `state` alone.
+// The page of a report. DATA holds the lines, cells and tables of each panel, computed beforehand; what is drawn follows
+// from `state` alone, which the address keeps.
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const $ = (id) => document.getElementById(id);
 const state = { panel: 0, metric: null, axis: null, off: new Set(), splits: new Set(), sort: "arm", down: false, all: false };
@@ -39,65 +40,33 @@ const panel = () => DATA.panels[state.panel];
 const label = (metric) => panel().metrics.find((one) => one.key === metric).label;
 const isShare = () => panel().metrics.find((one) => one.key === state.metric).share; // 0 to 1, more is better; else a perplexity
 const fixed = (value, digits = 2) => (value === null || value === undefined ? "–" : value.toFixed(digits));
-const mean = (values) => values.reduce((a, b) => a + b, 0) / values.length;
-
-function group(rows, key) {
+function group(items, key) {
   const out = new Map();
-  for (const row of rows) { const k = key(row); if (!out.has(k)) out.set(k, []); out.get(k).push(row); }
+  for (const item of items) { const k = key(item); if (!out.has(k)) out.set(k, []); out.get(k).push(item); }
   return out;
 }
 
-function overSeeds(values) { // mean and Student's t interval, from three seeds on
-  const m = mean(values), n = values.length;
-  if (n < 3) return { mean: m, low: null, high: null, n };
-  const spread = Math.sqrt(values.reduce((a, v) => a + (v - m) ** 2, 0) / (n - 1) / n) * DATA.t[Math.min(n - 2, DATA.t.length - 1)];
-  return { mean: m, low: Math.max(0, m - spread), high: isShare() ? Math.min(1, m + spread) : m + spread, n };
+const armOf = (name) => panel().arms.find((arm) => arm.name === name);
+const chosenMask = () => panel().splits.reduce((mask, split, i) => (state.splits.has(split) ? mask | (1 << i) : mask), 0);
+
+// ---- curves: the lines of the chosen arms, at the points whose splits are all chosen
+function lines() {
+  const mask = chosenMask();
+  return panel().lines[state.axis][state.metric].filter((line) => !state.off.has(line.arm)).map((line) => ({
+    ...line, arm: armOf(line.arm), points: line.points.filter((point) => (point.mask & ~mask) === 0),
+  })).filter((line) => line.points.length);
 }
 
-function rows() { // the chosen rows, as objects
-  const p = panel(), columns = p.columns, at = Object.fromEntries(columns.map((name, i) => [name, i]));
-  const chosen = [];
-  for (const raw of p.rows) {
-    const arm = p.arms[raw[at.arm]], split = p.splits[raw[at.split]];
-    if (state.off.has(arm.name) || !state.splits.has(split)) continue;
-    const value = raw[at[state.metric]];
-    if (value === null) continue;
-    chosen.push({
-      arm, split, value, low: raw[at[state.metric + "_low"]], high: raw[at[state.metric + "_high"]],
-      seed: raw[at.seed], fit: raw[at.fit], length: raw[at.length], distance: raw[at.distance], count: raw[at.count],
-      chance: raw[at.chance], refs: raw[at.refs], on: raw[at["on_" + state.axis]],
-    });
-  }
-  return chosen;
+function cells() {
+  return panel().cells[state.metric].filter((cell) => !state.off.has(cell.arm) && state.splits.has(cell.split)).map((cell) => ({
+    ...cell, arm: armOf(cell.arm), armName: cell.arm, chance: isShare() ? cell.chance : null,
+  }));
 }
 
-// ---- curves: one entry per arm, fit and (below three seeds) seed
-function lines(chosen) {
-  const out = [];
-  const along = chosen.filter((row) => row.on && row[state.axis] !== null);
-  for (const [, mine] of group(along, (row) => row.arm.name)) {
-    const arm = mine[0].arm;
-    const perSeed = [];
-    for (const [, one] of group(mine, (row) => `${row.fit} ${row.seed}`)) {
-      const points = [...group(one, (row) => row[state.axis])].map(([x, cells]) => point(x, cells));
-      perSeed.push({ arm, fit: one[0].fit, seed: one[0].seed, points: points.sort((a, b) => a.x - b.x) });
-    }
-    const fitted = perSeed.filter((one) => one.fit);
-    out.push(...perSeed.filter((one) => !one.fit || fitted.length < 3));
-    if (fitted.length >= 3) {
-      const points = [...group(fitted.flatMap((one) => one.points), (p) => p.x)].map(([x, ps]) => ({
-        x, ...overSeeds(ps.map((p) => p.mean)), count: ps[0].count, cells: ps[0].cells, chance: ps[0].chance,
-      }));
-      out.push({ arm, fit: true, seed: null, points: points.sort((a, b) => a.x - b.x) });
-    }
-  }
-  return out;
-}
-
-function point(x, cells) {
-  const single = cells.length === 1;
-  return { x, mean: mean(cells.map((row) => row.value)), low: null, high: null, n: 1, count: cells[0].count, cells: cells.length,
-    chance: cells[0].chance, own: single && cells[0].low !== null ? [cells[0].low, cells[0].high] : null };
+function references(all) { // chance, ceiling and baselines, at the points that are shown
+  const shown = new Set(all.flatMap((line) => line.points.map((point) => point.x)));
+  return panel().references[state.axis][state.metric].map(({ name, points }) => ({ name, line: points.filter(([x]) => shown.has(x)) }))
+    .filter(({ line }) => line.length);
 }
 
 function level(values) { // the upright axis: shares as they are, perplexities by their ratios; unit: from 0 at the bottom to 1
@@ -116,24 +85,30 @@ function scales(xs, values, width, height, log) {
   return { x, y, marks, text, left, right: width - right, top, bottom: height - bottom, low, high };
 }
 
-function ticks(low, high, log, room) {
-  let out = [];
-  if (log) for (let i = Math.ceil(Math.log2(low)); 2 ** i <= high; i++) out.push(2 ** i);
-  else {
-    const step = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].find((s) => (high - low) / s <= room) || high;
-    for (let v = Math.ceil(low / step) * step; v <= high; v += step) out.push(v);
-  }
-  while (out.length > room) out = out.filter((_, i) => i % 2 === 0);
+function ticks(xs, ranges, room) { // points that were evaluated: all, or the ends, the trained ends and some of the others
+  const values = [...new Set(xs)].sort((a, b) => a - b);
+  if (values.length <= room) return values;
+  const ends = ranges.flat().filter((v) => values.includes(v)), keep = new Set([values[0], values[values.length - 1], ...ends]);
+  const step = Math.ceil(values.length / Math.max(1, room - keep.size));
+  values.forEach((v, i) => i % step || keep.add(v));
+  return values.filter((v) => keep.has(v));
+}
+
+function apart(values, x, gap) { // without those that would be written over each other; the first and the last stay
+  const out = [];
+  for (const v of values) if (!out.length || x(v) - x(out[out.length - 1]) >= gap) out.push(v);
+  const last = values[values.length - 1];
+  if (out[out.length - 1] !== last) { while (out.length > 1 && x(last) - x(out[out.length - 1]) < gap) out.pop(); out.push(last); }
   return out;
 }
 
-function drawCurves(chosen) {
-  const box = $("curves"), p = panel(), all = lines(chosen);
+function drawCurves() {
+  const box = $("curves"), p = panel(), all = lines();
   box.replaceChildren(); $("key").replaceChildren();
   if (!all.length) return box.append(element("p", { class: "empty" }, `No cell of the chosen encodings and splits lies along ${state.axis}.`));
   const width = Math.max(280, box.clientWidth), height = Math.max(240, Math.min(400, width * 0.5));
   const xs = all.flatMap((line) => line.points.map((q) => q.x)), log = state.axis === "length" && Math.max(...xs) > 4 * Math.min(...xs) && Math.min(...xs) > 0;
-  const refs = references(chosen), heights = [...all.flatMap((line) => line.points.flatMap((q) => [q.mean, q.low ?? q.mean, q.high ?? q.mean])), ...refs.flatMap((one) => one.line.map(([, v]) => v))];
+  const refs = references(all), heights = [...all.flatMap((line) => line.points.flatMap((q) => [q.mean, q.low ?? q.mean, q.high ?? q.mean])), ...refs.flatMap((one) => one.line.map(([, v]) => v))];
   const s = scales(xs, heights, width, height, log), clamp = (v) => Math.min(s.right, Math.max(s.left, v));
   const svg = element("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${label(state.metric)} by ${state.axis}` });
   for (const [low, high] of p.ranges[state.axis]) {
@@ -144,39 +119,59 @@ function drawCurves(chosen) {
     svg.append(element("text", { class: "note", x: middle, y: s.top - 6, "text-anchor": "middle" }, "trained"));
   }
   for (const v of s.marks) svg.append(element("line", { class: "grid", x1: s.left, x2: s.right, y1: s.y(v), y2: s.y(v) }), element("text", { x: s.left - 6, y: s.y(v) + 4, "text-anchor": "end" }, s.text(v)));
-  for (const v of ticks(s.low, s.high, log, Math.floor(width / 55))) svg.append(element("line", { class: "axis", x1: s.x(v), x2: s.x(v), y1: s.bottom, y2: s.bottom + 4 }), element("text", { x: s.x(v), y: s.bottom + 17, "text-anchor": "middle" }, String(v)));
+  for (const v of apart(ticks(xs, p.ranges[state.axis], Math.floor(width / 34)), s.x, 8 + 7 * String(Math.max(...xs)).length)) svg.append(element("line", { class: "axis", x1: s.x(v), x2: s.x(v), y1: s.bottom, y2: s.bottom + 4 }), element("text", { class: "tick", x: s.x(v), y: s.bottom + 17, "text-anchor": "middle" }, String(v)));
   svg.append(element("path", { class: "axis", d: `M${s.left},${s.top}V${s.bottom}H${s.right}` }), element("text", { x: (s.left + s.right) / 2, y: height - 6, "text-anchor": "middle" }, `${state.axis} (tokens)`));
   drawReferences(svg, refs, s);
   const hits = [];
-  const under = [...new Set(all.map((line) => line.arm.name))].reverse(); // what lies under another line stays visible beside it
   for (const line of [...all].sort((a, b) => a.fit - b.fit)) {
     const g = element("g", { class: `arm series${line.fit ? "" : " unfit"}`, style: `--c:${line.arm.colour};--d:${line.arm.dark}`, "data-arm": line.arm.name });
-    const banded = line.points.filter((q) => q.low !== null);
+    const banded = line.points.filter((q) => (q.low ?? null) !== null);
     if (banded.length > 1) g.append(element("path", { class: "band", fill: "currentColor", opacity: 0.18, d: `M${banded.map((q) => `${s.x(q.x)},${s.y(q.high)}`).join("L")}L${[...banded].reverse().map((q) => `${s.x(q.x)},${s.y(q.low)}`).join("L")}z` }));
-    g.append(element("polyline", { fill: "none", stroke: "currentColor", "stroke-width": line.fit ? 1.6 + 0.5 * Math.min(4, under.indexOf(line.arm.name)) : 1.1, "stroke-dasharray": line.fit ? DASHES[line.arm.variant % 4] : "2 3", points: line.points.map((q) => `${s.x(q.x)},${s.y(q.mean)}`).join(" ") }));
+    g.append(element("polyline", { fill: "none", stroke: "currentColor", "stroke-width": line.fit ? 1.8 : 1.1, "stroke-dasharray": line.fit ? DASHES[line.arm.variant % 4] : "2 3", points: line.points.map((q) => `${s.x(q.x)},${s.y(q.mean)}`).join(" ") }));
     for (const q of line.points) { g.append(mark(line.arm, s.x(q.x), s.y(q.mean), line.fit ? 4 : 3)); hits.push({ line, q, x: s.x(q.x), y: s.y(q.mean) }); }
     svg.append(g);
   }
   const ring = element("circle", { class: "ring", r: 7, visibility: "hidden" });
   svg.append(ring);
+  const point = (hit, where) => {
+    ring.setAttribute("cx", hit.x); ring.setAttribute("cy", hit.y); ring.setAttribute("visibility", "visible");
+    showTip(where, describe(hit.line, hit.q));
+  };
+  const leave = () => { ring.setAttribute("visibility", "hidden"); hideTip(); };
   const near = (event) => {
     const at = svg.getBoundingClientRect(), px = event.clientX - at.left, py = event.clientY - at.top;
     const best = hits.reduce((a, b) => (Math.hypot(b.x - px, b.y - py) < Math.hypot(a.x - px, a.y - py) ? b : a));
-    if (Math.hypot(best.x - px, best.y - py) > 36) { ring.setAttribute("visibility", "hidden"); return hideTip(); }
-    ring.setAttribute("cx", best.x); ring.setAttribute("cy", best.y); ring.setAttribute("visibility", "visible");
-    showTip(event, describe(best.line, best.q));
+    if (Math.hypot(best.x - px, best.y - py) > 36) return leave();
+    point(best, event);
   };
   svg.addEventListener("pointermove", near); svg.addEventListener("pointerdown", near);
-  svg.addEventListener("pointerleave", () => { ring.setAttribute("visibility", "hidden"); hideTip(); });
+  svg.addEventListener("pointerleave", (event) => { if (event.pointerType !== "touch") leave(); }); // a finger lifts to read
+  walk(svg, hits, (hit) => {
+    const at = svg.getBoundingClientRect();
+    point(hit, { clientX: at.left + hit.x, clientY: at.top + hit.y });
+  }, leave);
   box.append(svg);
 }
 
-function references(chosen) { // what strategies that ignore the distance reach, by point
-  const along = chosen.filter((row) => row.on && row[state.axis] !== null);
-  return (panel().references[state.metric] || []).map((name) => {
-    const points = [...group(along, (row) => row[state.axis])].map(([x, cells]) => [x, cells.map((row) => row.refs[name]).filter((v) => v !== null && v !== undefined)]);
-    return { name, line: points.filter(([, values]) => values.length).map(([x, values]) => [x, mean(values)]).sort((a, b) => a[0] - b[0]) };
-  }).filter(({ line }) => line.length);
+// Arrow keys: left and right along a line, up and down to the nearest point of the next line; Escape leaves.
+function walk(svg, hits, show, leave) {
+  let at = -1;
+  svg.setAttribute("tabindex", "0");
+  svg.addEventListener("keydown", (event) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (event.key === "Escape") { at = -1; return leave(); }
+    if (!step) return;
+    event.preventDefault();
+    if (at < 0) at = 0;
+    else if (event.key === "ArrowRight" || event.key === "ArrowLeft") at = (at + step + hits.length) % hits.length;
+    else {
+      const groups = [...new Set(hits.map((hit) => hit.line))], to = groups[(groups.indexOf(hits[at].line) + step + groups.length) % groups.length];
+      const x = hits[at].x;
+      at = hits.reduce((best, hit, i) => (hit.line === to && (best < 0 || Math.abs(hit.x - x) < Math.abs(hits[best].x - x)) ? i : best), -1);
+    }
+    show(hits[at]);
+  });
+  svg.addEventListener("blur", leave);
 }
 
 function drawReferences(svg, refs, s) {
@@ -191,7 +186,7 @@ const chance = (one) => (isShare() ? `, chance ${fixed(one.chance, 3)}` : ""); /
 
 function describe(line, q) {
   const who = line.fit ? line.arm.name : `${line.arm.name}: did not fit`;
-  const value = q.low === null ? fixed(q.mean, 3) : `${fixed(q.mean, 3)} [${fixed(q.low, 3)}, ${fixed(q.high, 3)}] over ${q.n} seeds`;
+  const value = (q.low ?? null) === null ? fixed(q.mean, 3) : `${fixed(q.mean, 3)} [${fixed(q.low, 3)}, ${fixed(q.high, 3)}] over ${q.n} seeds`;
   const own = q.own ? `\n[${fixed(q.own[0], 3)}, ${fixed(q.own[1], 3)}] over sequences` : "";
   const seed = line.seed === null ? "" : `, seed ${line.seed}`;
   const cells = q.cells > 1 ? `, ${q.cells} cells` : "";
@@ -199,14 +194,6 @@ function describe(line, q) {
 }
 
 // ---- maps
-function cellsOf(chosen) { // arm, length, distance, split → the seeds that fit, or all of an arm that never did
-  return [...group(chosen, (row) => `${row.arm.name}|${row.length}|${row.distance}|${row.split}`).values()].map((mine) => {
-    const fitted = mine.filter((row) => row.fit), shown = fitted.length ? fitted : mine, first = mine[0];
-    const own = shown.length === 1 && first.low !== null ? [shown[0].low, shown[0].high] : null;
-    return { arm: first.arm, armName: first.arm.name, split: first.split, length: first.length, distance: first.distance, fit: fitted.length > 0, own, count: first.count, chance: isShare() ? first.chance : null, ...overSeeds(shown.map((row) => row.value)) };
-  });
-}
-
 function colour(value, fit) {
   if (!fit) { const v = Math.round(175 + 65 * value); return `rgb(${v},${v},${v})`; }
   const at = Math.min(0.9999, Math.max(0, value)) * (DATA.viridis.length - 1), i = Math.floor(at), f = at - i;
@@ -236,15 +223,20 @@ function map(mine, across, up, xs, ys, width) { // across, up: "length" or "dist
   svg.append(element("defs", {}, element("pattern", { id, width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" }, element("line", { class: "hatch", y2: 6, "stroke-width": 2 }))));
   svg.append(element("rect", { x: left, y: 4, width: w * xs.length, height: tall * ys.length, fill: `url(#${id})` }));
   const X = (i) => left + w * i, Y = (j) => 4 + tall * (ys.length - 1 - j);
-  for (const c of mine) {
+  const hits = [];
+  for (const c of [...mine].sort((a, b) => b[up] - a[up] || a[across] - b[across])) {
     const rect = element("rect", { class: "cell", x: X(xs.indexOf(c[across])), y: Y(ys.indexOf(c[up])), width: w + 0.5, height: tall + 0.5, fill: colour(c.mean, c.fit) });
-    rect.addEventListener("pointermove", (event) => showTip(event, tellCell(c)));
-    rect.addEventListener("pointerdown", (event) => showTip(event, tellCell(c)));
-    rect.addEventListener("pointerleave", hideTip);
+    for (const kind of ["pointermove", "pointerdown"]) rect.addEventListener(kind, (event) => showTip(event, describeCell(c)));
+    rect.addEventListener("pointerleave", (event) => { if (event.pointerType !== "touch") hideTip(); });
+    hits.push({ line: c[up], x: X(xs.indexOf(c[across])), at: rect, c });
     svg.append(rect);
     const inCell = { x: X(xs.indexOf(c[across])) + w / 2, y: Y(ys.indexOf(c[up])) + tall / 2 + 4, "text-anchor": "middle" };
     if (w >= 30 && tall >= 16) svg.append(element("text", { ...inCell, class: c.fit && c.mean < 0.6 ? "light" : "dark" }, c.mean.toFixed(2)));
   }
+  walk(svg, hits, (hit) => {
+    const { left: x, top: y } = hit.at.getBoundingClientRect();
+    showTip({ clientX: x, clientY: y }, describeCell(hit.c));
+  }, hideTip);
   frame(svg, across, up, xs, ys, X, Y, w, tall, arm);
   const everyX = Math.ceil((xs.length * 30) / (width - left)), everyY = Math.ceil((ys.length * 14) / (tall * ys.length));
   xs.forEach((v, i) => i % everyX || svg.append(element("text", { x: X(i) + w / 2, y: height - 18, "text-anchor": "middle" }, String(v))));
@@ -261,8 +253,8 @@ function frame(svg, across, up, xs, ys, X, Y, w, tall, arm) {
   svg.append(element("rect", { class: "frame", x: X(a[0]), y: Y(b[b.length - 1]), width: w * (a[a.length - 1] - a[0] + 1), height: tall * (b[b.length - 1] - b[0] + 1) }));
 }
 
-function tellCell(c) {
-  const interval = c.low !== null ? ` [${fixed(c.low, 3)}, ${fixed(c.high, 3)}] over ${c.n} seeds` : c.own ? ` [${fixed(c.own[0], 3)}, ${fixed(c.own[1], 3)}] over sequences` : ` (${c.n} seeds)`;
+function describeCell(c) {
+  const interval = (c.low ?? null) !== null ? ` [${fixed(c.low, 3)}, ${fixed(c.high, 3)}] over ${c.n} seeds` : c.own ? ` [${fixed(c.own[0], 3)}, ${fixed(c.own[1], 3)}] over sequences` : ` (${c.n} seeds)`;
   return `${c.armName}${c.fit ? "" : ": did not fit"}\nlength ${c.length}, distance ${c.distance ?? "mixed"} (${c.split})\n${fixed(c.mean, 3)}${interval}\n${c.count ?? "?"} sequences${chance(c)}`;
 }
 
@@ -301,6 +293,43 @@ function drawTable(cells) {
   }
 }
 
+// ---- the report's tables, as they are
+function drawTables() {
+  const blocks = panel().tables.flatMap(({ title, head, lines: rows, notes }) => {
+    const table = element("table", {}, element("thead", {}, element("tr", {}, ...head.map((name) => element("th", { scope: "col" }, name)))),
+      element("tbody", {}, ...rows.map((row) => element("tr", {}, ...row.map((text) => element("td", {}, text))))));
+    return [element("h2", {}, title), ...(rows.length ? [element("div", { class: "scroll" }, table)] : []), ...notes.map((note) => element("p", { class: "note" }, note))];
+  });
+  $("tables").replaceChildren(...blocks);
+}
+
+// ---- to take away
+function save(name, type, text) {
+  const link = element("a", { href: URL.createObjectURL(new Blob([text], { type })), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
+function svgText() { // with the styles that the page gives it
+  const svg = $("curves").querySelector("svg"), copy = svg.cloneNode(true), from = [svg, ...svg.querySelectorAll("*")];
+  const names = ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font-size", "font-family", "color"];
+  [copy, ...copy.querySelectorAll("*")].forEach((node, i) => {
+    const style = getComputedStyle(from[i]);
+    node.setAttribute("style", names.map((name) => `${name}:${style.getPropertyValue(name)}`).join(";"));
+  });
+  copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+  return new XMLSerializer().serializeToString(copy);
+}
+
+function csvText() {
+  const quote = (value) => (/[",\n\r]/.test(String(value ?? "")) ? `"${String(value).replaceAll('"', '""')}"` : String(value ?? ""));
+  const body = cells().map((cell) => [...COLUMNS.map(([key]) => cell[key]), cell.own?.[0], cell.own?.[1], cell.fit].map(quote).join(","));
+  return [[...COLUMNS.map(([, name]) => name), "low over sequences", "high over sequences", "fit"].join(","), ...body].join("\r\n") + "\r\n";
+}
+
+$("svg").addEventListener("click", () => $("curves").querySelector("svg") && save("curves.svg", "image/svg+xml", svgText()));
+$("csv").addEventListener("click", () => save("cells.csv", "text/csv", csvText()));
+
 // ---- tip and controls
 function showTip(event, text) {
   const tip = $("tip");
@@ -322,10 +351,15 @@ function choose(id, options, value) {
   $(id).value = value;
 }
 
-function openPanel(index) {
-  const p = DATA.panels[index];
-  Object.assign(state, { panel: index, metric: p.shown, axis: p.axes[p.axes.length - 1] || "length", off: new Set(), all: false, sort: "armName", down: false });
-  state.splits = new Set(p.splits.filter((split) => split !== "validation" || !p.splits.includes("test")));
+function openPanel(index, words = new URLSearchParams()) {
+  const p = DATA.panels[index], among = (value, all, other) => (all.includes(value) ? value : other);
+  Object.assign(state, {
+    panel: index, metric: among(words.get("score"), p.metrics.map((one) => one.key), p.shown),
+    axis: among(words.get("against"), ["length", "distance"], p.axes[p.axes.length - 1] || "length"),
+    off: new Set(words.getAll("without").filter((name) => p.arms.some((arm) => arm.name === name))), all: false, sort: "armName", down: false,
+  });
+  const splits = words.getAll("split").filter((split) => p.splits.includes(split));
+  state.splits = new Set(words.has("panel") ? splits : p.splits.filter((split) => split !== "validation" || !p.splits.includes("test")));
   choose("metric", p.metrics.map((one) => [one.key, one.label]), state.metric);
   choose("axis", [["length", "length"], ["distance", "distance"]], state.axis);
   $("splits").replaceChildren(element("legend", {}, "Splits"), ...p.splits.map((split) => toggle(state.splits, split, split, [], true)));
@@ -336,14 +370,31 @@ function openPanel(index) {
     return button;
   }));
   $("facts").textContent = p.facts;
+  drawTables();
   draw();
+}
+
+// ---- the address keeps what is shown, so that a reload or a link shows the same
+function keep() {
+  const p = panel(), words = new URLSearchParams({ panel: p.title, score: state.metric, against: state.axis });
+  for (const name of state.off) words.append("without", name);
+  for (const split of state.splits) words.append("split", split);
+  try { history.replaceState(null, "", `#${words}`); } catch { /* a frame or a file may not allow it */ }
+}
+
+function restore() {
+  const words = new URLSearchParams(location.hash.slice(1)), index = DATA.panels.findIndex((p) => p.title === words.get("panel"));
+  if (index < 0) return openPanel(0);
+  $("panel").value = index;
+  openPanel(index, words);
 }
 
 function draw() {
   hideTip();
   $("curve-title").textContent = `${label(state.metric)[0].toUpperCase()}${label(state.metric).slice(1)} by ${state.axis}`;
-  const chosen = rows(), cells = cellsOf(chosen);
-  drawCurves(chosen); drawMaps(cells); drawTable(cells);
+  const shown = cells();
+  drawCurves(); drawMaps(shown); drawTable(shown);
+  keep();
 }
 
 choose("panel", DATA.panels.map((p, i) => [i, p.title]), 0);
@@ -352,6 +403,8 @@ $("metric").addEventListener("change", (event) => { state.metric = event.target.
 $("axis").addEventListener("change", (event) => { state.axis = event.target.value; draw(); });
 $("controls").addEventListener("submit", (event) => event.preventDefault());
 addEventListener("scroll", hideTip, { passive: true });
+addEventListener("pointerdown", (event) => { if (!event.target.closest("svg")) hideTip(); });
+addEventListener("hashchange", restore);
 let lastWidth = innerWidth;
 addEventListener("resize", () => { if (innerWidth !== lastWidth) { lastWidth = innerWidth; draw(); } });
-openPanel(0);
+restore();
