@@ -1,7 +1,7 @@
 """The commands that bring things to the Hub and from it."""
 
 from ..common.names import unknown
-from .parser import parser_of, register
+from .parser import names, parser_of, register
 
 
 def push(arguments: list[str]) -> None:
@@ -46,9 +46,12 @@ def data_export(arguments: list[str]) -> None:
     parser.add_argument("--count", type=int, default=1000, help="sequences per evaluation cell (default: 1000)")
     parser.add_argument("--train-count", type=int, default=10000, help="sequences per cell of train (default: 10000)")
     parser.add_argument("--seed", type=int, default=0, help="of the sequences (default: 0)")
+    parser.add_argument("--imports", type=names, help="modules that register tasks of your own, by name")
     given = parser.parse_args(arguments).as_dict()
+    from ..run.imports import import_modules
     from ..tasks import export_task
 
+    import_modules(given.pop("imports"))
     print(export_task(given.pop("task"), given.pop("folder"), **given))
 
 

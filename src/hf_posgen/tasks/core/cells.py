@@ -21,10 +21,11 @@ class Cell:
         return f"L{self.length} {'mixed' if self.distance is None else f'd{self.distance}'}"
 
     def __lt__(self, other: "Cell") -> bool:
-        return self._key < other._key
+        return self.order < other.order
 
     @property
-    def _key(self) -> tuple[int, int]:
+    def order(self) -> tuple[int, int]:
+        """What cells are sorted by: the key to give where there are many."""
         return self.length, -1 if self.distance is None else self.distance
 
 

@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 # Bounds that many parameters share: beyond them a task takes minutes to set up, or more memory than there is.
-MOST_TOKENS = 2**17  # of a trained sequence
+MOST_TOKENS = 2**16  # of a trained sequence
 MOST_TEST_TOKENS = 2**20  # of one that is only evaluated
 MOST_SYMBOLS = 2**16
 

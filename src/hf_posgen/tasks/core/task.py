@@ -49,7 +49,8 @@ class Task:
             if getattr(self, key) is None:
                 self._set(key, value)
         refuse_overlap(self.name, self.splits(), self.trained_cells())
-        for cell in sorted({cell for cells in self.splits().values() for cell in cells}, reverse=True):
+        cells = {cell for cells in self.splits().values() for cell in cells}
+        for cell in sorted(cells, key=lambda cell: cell.order, reverse=True):
             self.check_cell(cell)
 
     def _set(self, key: str, value) -> None:
