@@ -56,7 +56,7 @@ def test_the_bounds_themselves_take_no_minutes(name, field):
         try:
             build_task({"name": name, field.name: value})
         except ValueError as error:
-            assert name in str(error)
+            assert "\n" not in str(error)
         assert time.process_time() - begin < 10
 
 
@@ -74,23 +74,20 @@ def test_a_digest_names_what_is_drawn(name):
     base = task_digest(name)
     assert base == task_digest(build_task(name)) == task_digest({"name": name}) and len(base) == 8
     assert base not in {task_digest(other) for other in generated_tasks() if other != name}
-    changes = {"offset": 2, "symbols": 10, "delay": 2, "times": "jitter"}
-    key = (
-        next(key for key in changes if key in {field.name for field in dataclasses.fields(TASKS[name])} - {"symbols"})
-        if (name in ("fixed_offset", "linear_rnn_delay", "irregular_echo"))
-        else "symbols"
-    )
-    assert task_digest({"name": name, key: changes[key]}) != base
-    evaluated = [f.name for f in dataclasses.fields(TASKS[name]) if f.metadata["evaluation"] and f.name != "probes"]
-    values = {
-        "test_windows": [200],
+    changes = {"offset": 2, "delay": 2, "times": "jitter" if name == "irregular_echo" else 2, "symbols": 20}
+    own = {field.name for field in dataclasses.fields(TASKS[name])}
+    changed = next({"name": name, key: value} for key, value in changes.items() if key in own)
+    assert task_digest(changed) != base
+    evaluated = {
+        "test_windows": [400],
         "test_lengths": [900],
-        "test_distances": [31],
+        "test_distances": [33],
         "test_counts": [14],
         "test_lags": [9],
     }
-    for one in evaluated:
-        assert task_digest({"name": name, one: values[one] if name != "cued_delay" else [60]}) == base, one
+    for key, value in evaluated.items():
+        if key in own:
+            assert task_digest({"name": name, key: value}) == base, key
 
 
 def test_a_digest_of_text_is_of_the_tokens(tmp_path):

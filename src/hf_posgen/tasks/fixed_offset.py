@@ -119,8 +119,8 @@ class FixedOffset(TokenTask):
 
     def oracle(self, tokens: list[int]) -> dict[int, int]:
         start, end = int(self.bos), len(tokens) - 2
-        asked = [end] if self.query == "last" else range(start + self.offset, end + 1)
-        return {place + 1: tokens[place - self.offset] for place in asked}
+        queries = [end] if self.query == "last" else range(start + self.offset, end + 1)
+        return {place + 1: tokens[place - self.offset] for place in queries}
 
     def baselines(self, cell: Cell) -> dict[str, float]:
         """Return, exactly, what the commonest of all live keys scores, or ("every") of those up to each query."""

@@ -19,7 +19,7 @@ class MultiQueryRecall(WindowTask):
         _ _ _ k1 v1 k2 v2 k3 v3 _ _ _ _ k2 (v2) k1 (v1) k3 (v3)      pairs 3, length 19, distance 10; _ is [BLANK]
               ↑ <-------- 10 ---------> ↑
 
-    Different keys, uniform values; each key is asked once, in random order ("shuffled") or in that of the pairs ("same").
+    Different keys, uniform values; each key is queried once, in random order ("shuffled") or in that of the pairs ("same").
     distance: from the block of pairs to the block of queries. The i-th query, asking for the j-th pair, stands
     d + 2 (i - j) tokens after it: exactly d in the mean, and always for "same". *Reconstructed*: the blanks, which keep
     length and distance apart (the paper spreads the queries by a power law).

@@ -10,14 +10,14 @@ from .token_task import IGNORE
 
 @cache
 def bag_of_words(length: int, symbols: int) -> float:
-    """Accuracy of naming the commonest of `length` uniform symbols, where each place is asked equally often: exactly
-    E[largest count] / length."""
+    """Return the accuracy of naming the commonest of `length` uniform symbols, where each place is queried equally often:
+    exactly E[largest count] / length."""
     return float(largest_count(length, length, symbols)[0] / length)
 
 
 @cache
 def mean_bag_of_words(first: int, last: int, symbols: int) -> float:
-    """The mean of `bag_of_words` over the lengths first..last: of what a query at every place sees."""
+    """Return the mean of `bag_of_words` over the lengths first..last: of what a query at every place sees."""
     largest, n = [], first
     while n <= last:  # one octave at a time: the Poisson weights of a series hold for lengths near its rate
         top = min(2 * n - 1, last)
@@ -27,7 +27,7 @@ def mean_bag_of_words(first: int, last: int, symbols: int) -> float:
 
 
 def largest_count(first: int, last: int, symbols: int) -> np.ndarray:
-    """E[largest count] of n uniform draws among `symbols`, exactly, for n in first..last (last < 2 first).
+    """Return E[largest count] of n uniform draws among `symbols`, exactly, for n in first..last (last < 2 first).
 
     P(no count exceeds m) is read off the product of Poisson series cut at m, given that they sum to n.
     """
@@ -48,7 +48,8 @@ def largest_count(first: int, last: int, symbols: int) -> np.ndarray:
 
 
 def measured_bag_of_words(tokens_NT: np.ndarray, labels_NT: np.ndarray, symbols: int) -> float:
-    """Accuracy, at the scored places, of naming the commonest data symbol so far (the latest of those that tie)."""
+    """Return the accuracy, at the scored places, of naming the commonest data symbol so far (the latest of those that
+    tie)."""
     right, scored = 0, labels_NT != IGNORE
     for rows in np.array_split(np.arange(len(tokens_NT)), max(1, tokens_NT.size * symbols // 2**24)):
         seen = np.cumsum(tokens_NT[rows, :, None] == np.arange(symbols), axis=1, dtype=np.int32)

@@ -41,15 +41,15 @@ def grid(
     """The splits of a task whose two axes are free of each other.
 
     `lengths` and `distances` are trained, all pairs of them (with `mixed`, a training sequence draws its distances
-    itself); the new ones are only asked. Of the trained distances only `probes` are asked, where they are many. Unseen
-    distances are asked at the longest trained length:
+    itself); the new ones are only evaluated. Of the trained distances only `probes` are evaluated, where they are many.
+    Unseen distances are evaluated at the longest trained length:
 
                         nearer   trained   between   farther
         trained length  nearer   test      between   farther
         inside a gap      -      between     -         -
         beyond          both     longer    both      both
 
-    Raises `ValueError` for a new length below the trained ones: no split asks it.
+    Raises `ValueError` for a new length below the trained ones: no split evaluates it.
     """
     lengths, distances = sorted(set(lengths)), sorted(set(distances))
     low, high, longest = distances[0], distances[-1], lengths[-1]
@@ -60,7 +60,7 @@ def grid(
     new_distances = sorted(set(new_distances))
     if any(n < lengths[0] for n in inside):
         raise ValueError(
-            f"length {min(inside)} is below the trained ones ({lengths[0]} to {longest}): no split asks it"
+            f"length {min(inside)} is below the trained ones ({lengths[0]} to {longest}): no split evaluates it"
         )
     gap = [d for d in new_distances if low <= d <= high]
     splits = {
@@ -87,7 +87,7 @@ def spread(values: Iterable[int], count: int = 8) -> tuple[int, ...]:
 
 
 def shorter(window: int) -> tuple[int, ...]:
-    """The windows that training mixes with one, unless told otherwise."""
+    """Return the windows that training mixes with one by default."""
     return 3 * window // 4, 7 * window // 8
 
 

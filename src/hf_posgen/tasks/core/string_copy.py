@@ -42,7 +42,7 @@ class StringCopy(TokenTask):
 
     symbols: int = parameter(64, "how many data symbols there are", least=2, most=MOST_SYMBOLS)
     layout: Literal["padded", "tight"] = parameter("padded", "whether blanks fill a sequence up to its window")
-    positions: Literal["counted", "coupled"] = parameter("counted", "where the model is told each token stands")
+    positions: Literal["counted", "coupled"] = parameter("counted", "the positions that the model is given")
     window: int = parameter(64, "tokens of the longest trained sequences (padded)", least=1, most=MOST_TOKENS)
     shorter_windows: Numbers | None = parameter(
         None, "tokens of the shorter trained sequences (padded)", least=1, most=MOST_TOKENS
