@@ -11,9 +11,11 @@ import pytest
 import yaml
 from huggingface_hub import ModelCard, parse_eval_result_entries
 
+from hf_posgen.card.facts import FILTERS
 from hf_posgen.card.metadata import eval_files, model_index, summarize
-from hf_posgen.card.model_card import card, component, render
+from hf_posgen.card.model_card import card, render
 from hf_posgen.results.definitions import DEFINITIONS
+from hf_posgen.run.components import describe_component
 from hf_posgen.sweep.spec import presets, read_sweep, sweep_runs
 from hf_posgen.tasks import TASKS, build_task, config_spec, generated_tasks, resolve_task
 from hf_posgen.tasks.dataset.published import benchmark, benchmark_file, named
@@ -173,7 +175,7 @@ def test_a_card_is_whole(name, folder):
     for words in ("## Use", "## Training", "## Limits", "2607.18759", "2609.11913", "posgen train run.yaml"):
         assert words in text
     code = re.search(r"```python\n(.*?)```", text, re.S)[1]
-    assert len(code.splitlines()) == 3 and ast.parse(code) and REPO in code
+    assert ast.parse(code) and code.count(f'from_pretrained("{REPO}"') == 2
     assert code.count("trust_remote_code=True") == code.count("trust_remote_code=False") == 1, (
         "a tokenizer runs no code"
     )
@@ -181,17 +183,18 @@ def test_a_card_is_whole(name, folder):
 
 def test_the_numbers_on_the_card_are_the_rows(folder):
     text = render(folder([row("test", 4), row("longer", 32, value=0.25, low=0.2, high=0.3)]), REPO)["README.md"]
-    assert "| longer | 32 | 3 | 0.250 [0.200, 0.300] | 0.250 | 0.062 | 1 | 100 |" in text
-    assert "| longer | 32 | 3 | 0.250 [0.200, 0.300] | 0.062 | bag of words 0.200 | 1.000 | 100 |" in text
+    assert "| longer | 32 | 3 | exact match | 0.250 [0.200, 0.300] | 0.250 | 0.062 | 1 | 100 |" in text
+    assert "| longer | 32 | 3 | exact match | 0.250 [0.200, 0.300] | 0.062 | bag of words 0.200 | 1.000 | 100 |" in text
     assert "seed 3" in text and "acts on" in text and "| query, key |" in text and "2104.09864" in text
     assert "Head size 16. Rotary encodings with heads below 32 alias" in text
-    assert "16 sequences" in re.sub(r"\s+", " ", text) and "No anchor token" in text
+    assert "16 sequences" in re.sub(r"\s+", " ", text) and "without a BOS token" in text
 
 
 def test_first_and_rest_are_on_the_card(folder):
     text = render(folder([paste_row("test", 20), paste_row("farther", 40, first=0.25)], COPY), REPO)["README.md"]
-    assert "| first pasted token | worst | rest of the paste | worst |" in text
-    assert "0.250 [0.250, 0.250]" in text and "distances 15–25" in text
+    assert "| farther | 256 | 40 | first pasted token | 0.250 [0.250, 0.250] | 0.250 | 0.062 | 1 | 100 |" in text
+    assert "| farther | 256 | 40 | rest of the paste | 0.900 [0.900, 0.900] | 0.900 | 0.062 | 1 | 100 |" in text
+    assert "distances 15–25" in text
     assert "| farther: first pasted token | 0.25 |" in text and "| farther: rest of the paste | 0.90 |" in text
 
 
@@ -231,7 +234,7 @@ def test_what_a_card_says_first(folder):
 
 
 def test_many_cells_are_left_to_the_rows(folder):
-    assert "Every cell stands in `results.jsonl`" in render(folder(CASES["many cells"][0]), REPO)["README.md"]
+    assert "Every cell is in `results.jsonl`" in render(folder(CASES["many cells"][0]), REPO)["README.md"]
 
 
 def test_card_writes_what_it_renders(folder):
@@ -250,10 +253,9 @@ def test_every_registered_component_has_a_sentence():
     from hf_posgen.model.encoding_registry import ENCODINGS
 
     for name, cls in ENCODINGS.items():
-        found = component("position_encoding", {"name": name})
-        assert (
-            found["what"].endswith(".") and not re.search(r"(?<!\\)\|", found["what"]) and found["paper"] == cls.paper
-        )
+        found = describe_component("position_encoding", {"name": name})
+        assert found["what"].endswith(".") and found["paper"] == cls.paper
+        assert not re.search(r"(?<!\\)\|", FILTERS["cell"](found["what"]))
 
 
 def test_the_template_is_shipped_and_model_cards_names_the_same_file():
@@ -262,3 +264,75 @@ def test_the_template_is_shipped_and_model_cards_names_the_same_file():
     assert shipped.is_file() and any(fnmatch("card/model_card.md.jinja", pattern) for pattern in patterns)
     link = ROOT / "model_cards" / "model_card.md.jinja"
     assert link.is_symlink() and link.resolve() == ROOT / "src" / "hf_posgen" / "card" / "model_card.md.jinja"
+
+
+def test_the_chance_beside_a_score_is_of_that_very_score(folder):
+    """Of a whole paste far less than of a token; none where rows don't say; on the card as in its metadata."""
+    paste = [paste_row("test", 20, exact_match_chance=1e-6), paste_row("test", 21, exact_match_chance=3e-6)]
+    for rows, task, chances in (
+        (paste, COPY, {"exact match": 2e-6, "token accuracy": 0.0625, "rest of the paste": 0.0625}),
+        ([paste_row("test", 20)], COPY, {"exact match": None, "token accuracy": 0.0625}),
+        ([row("test", 4)], FIXED, {"exact match": 0.0625}),
+    ):
+        text = render(folder(rows, task), REPO)["README.md"]
+        results = {result.metric_name: result for result in ModelCard(text).data.eval_results}
+        for score, chance in chances.items():
+            assert results[score].metric_args.get("chance") == chance
+            line = next(line for line in text.splitlines() if line.startswith("| test |") and f"| {score} |" in line)
+            shown = "–" if chance is None else "2e-06" if chance == 2e-6 else "0.062"
+            assert line.split(" | ")[6] == shown, line
+
+
+def test_a_baseline_stands_beside_what_is_counted_over_the_same_tokens(folder):
+    known = {"bag_of_words": 0.1, "ngram_2": 0.2, "ngram_2_rest": 0.3}
+    text = render(folder([paste_row("test", 20, baselines=known)], COPY), REPO)["README.md"]
+    cells = {
+        line.split(" | ")[3]: line for line in text.split("Every cell</summary>")[1].splitlines() if "| test |" in line
+    }
+    assert "0.100" in cells["first pasted token"] and "gram" not in cells["first pasted token"]
+    assert "2-gram baseline, rest 0.300" in cells["rest of the paste"] and "0.200" not in cells["rest of the paste"]
+    assert "2-gram baseline 0.200" in cells["token accuracy"] and "0.1" not in cells["exact match"]
+
+
+def test_a_card_shows_the_task_and_what_the_model_answers(finished_run):
+    import torch
+
+    from hf_posgen.evaluation.runs import load_run
+    from hf_posgen.tasks import examples
+
+    text = render(finished_run, REPO)["README.md"]
+    lines = re.search(r"input     (.*)\nexpected  (.*)\nmodel     (.*)\n", text)
+    read, expected, answered = (line.split() for line in lines.groups())
+    run, task, model = load_run(finished_run, torch.device("cpu"))
+    tokens, labels = (array[0] for array in examples(task, run.seed, "test", task.cells("test")[0], 0, 1))
+    with torch.no_grad():
+        predictions = model(torch.from_numpy(tokens)[None]).logits[0].argmax(-1).tolist()
+    scored = [place for place, label in enumerate(labels) if label >= 0]
+    assert scored and read == [task.vocabulary[token] for token in tokens]
+    for place, label in enumerate(labels):
+        answer = (task.vocabulary[label], task.vocabulary[predictions[place - 1]]) if place in scored else ("·", "·")
+        assert (expected[place], answered[place]) == answer
+    assert "model     " not in render(finished_run, REPO, step=5)["README.md"]
+
+
+def test_a_card_without_a_model_that_opens_shows_no_example_and_says_so(folder, caplog):
+    run = folder([row("test", 4)])
+    for name in ("config.json", "model.safetensors"):
+        (run / name).write_text("{}")
+    assert "model     " not in render(run, REPO)["README.md"] and "shows no example" in caplog.text
+
+
+def test_any_text_stays_in_its_place_on_the_card(folder, tmp_path):
+    """A path, an arm and a figure with signs that Python, Markdown and addresses take for their own."""
+    run = folder([row("test", 4, arm="a|b")])
+    tree = yaml.safe_load((run / "run.yaml").read_text()) | {"arm": 'a|b <i>"'}
+    (run / "run.yaml").write_text(yaml.safe_dump(tree))
+    (run / "figures").mkdir()
+    (run / "figures" / "by length (1).png").write_bytes(b"")
+    text = render(run, 'C:\\new "x"')["README.md"]
+    code = re.search(r"```python\n(.*?)```", text, re.S)[1]
+    strings = [node.value for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Constant)]
+    assert strings.count('C:\\new "x"') == 2
+    assert "(figures/by%20length%20%281%29.png)" in text and "<i>" not in text.split("```yaml")[0]
+    for table in tables(text):
+        assert len({line.replace(r"\|", "").count("|") for line in table}) == 1, table

@@ -30,8 +30,8 @@ def row(split, length, distance=3, value=0.9, low=0.8, high=0.95, **more):
     return {"split": split, "length": length, "distance": distance} | scores | tokens | facts | more
 
 
-def paste_row(split, distance, first=0.5, rest=0.9):
-    more = {
+def paste_row(split, distance, first=0.5, rest=0.9, **facts):
+    more = facts | {
         f"{name}_accuracy{end}": value
         for name, value in (("first", first), ("rest", rest))
         for end in ("", "_low", "_high")

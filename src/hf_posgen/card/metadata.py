@@ -6,7 +6,7 @@ import yaml
 from huggingface_hub import EvalResult, EvalResultEntry, eval_result_entries_to_yaml
 
 from ..results.aggregate import CellMean, over_cells
-from ..results.columns import SCORES
+from ..results.columns import SCORES, chance_beside
 from ..tasks import SPLITS, TASKS
 from ..tasks.dataset.published import benchmark, named
 
@@ -15,21 +15,24 @@ METRICS = {key: (score.hub, score.label) for key, score in SCORES.items() if sco
 
 @dataclass(frozen=True)
 class SplitSummary:
-    """What one run scored on one split. Lengths and distances are (smallest, largest), in tokens; `count` is sequences."""
+    """What one run scored on one split.
+
+    lengths, distances: (smallest, largest), in tokens. count: sequences. chance: {score: what a guess that reads nothing
+    scores there, or None}. scores: {score: its mean over the cells}."""
 
     split: str
     cells: int
     lengths: tuple[int, int]
     distances: tuple[int, int] | None
     count: int
-    chance: float
+    chance: dict[str, float | None]
     seed: int
     fit: bool
     scores: dict[str, CellMean]
 
 
 def summarize(rows: list[dict]) -> list[SplitSummary]:
-    """One summary per split, in the usual order; a metric without a value in any cell of a split is left out."""
+    """Return one summary per split, in the usual order; a score without a value in any cell of a split is left out."""
     order = [split for split in SPLITS if any(row["split"] == split for row in rows)]
     return [_summary(split, [row for row in rows if row["split"] == split]) for split in order]
 
@@ -45,11 +48,16 @@ def _summary(split: str, rows: list[dict]) -> SplitSummary:
         lengths=(min(lengths), max(lengths)),
         distances=(min(distances), max(distances)) if distances else None,
         count=sum(row["count"] for row in rows),
-        chance=sum(row["chance"] for row in rows) / len(rows),
+        chance={metric: _mean_chance(cells, metric) for metric, cells in scored.items() if cells},
         seed=rows[0]["seed"],
         fit=bool(rows[0]["fit"]),
-        scores={metric: over_cells(some, metric) for metric, some in scored.items() if some},
+        scores={metric: over_cells(cells, metric) for metric, cells in scored.items() if cells},
     )
+
+
+def _mean_chance(rows: list[dict], metric: str) -> float | None:
+    known = [chance_beside(row, metric) for row in rows]
+    return None if None in known else sum(known) / len(known)
 
 
 def metric_of(task: dict) -> str:
@@ -60,7 +68,7 @@ def metric_of(task: dict) -> str:
 def model_index(
     summaries: list[SplitSummary], task: dict, owner: str | None = None, weights: str | None = None
 ) -> list[EvalResult]:
-    """Every metric of every split. Interval, counts, seed and which weights stand among the metric's arguments."""
+    """Return every score of every split. Interval, counts, seed and which weights are among the metric's arguments."""
     dataset, config = benchmark(task, owner)
     return [
         EvalResult(
@@ -69,7 +77,7 @@ def model_index(
             dataset_type=dataset,
             dataset_name=f"{dataset.split('/')[-1]} ({config})",
             dataset_config=config,
-            dataset_split=one.split,
+            dataset_split=summary.split,
             metric_type=METRICS[metric][0],
             metric_name=METRICS[metric][1],
             metric_value=round(score.mean, 6),
@@ -77,47 +85,52 @@ def model_index(
                 "low": round(score.low, 6),
                 "high": round(score.high, 6),
                 "worst_cell": round(score.worst, 6),
-                "cells": one.cells,
-                "sequences": one.count,
-                **({} if metric == "perplexity" else {"chance": round(one.chance, 6)}),
-                "seed": one.seed,
-                "fit": one.fit,
+                "cells": summary.cells,
+                "sequences": summary.count,
+                **({} if summary.chance[metric] is None else {"chance": _short(summary.chance[metric])}),
+                "seed": summary.seed,
+                "fit": summary.fit,
                 **({"weights": weights} if weights else {}),
             },
         )
-        for one in summaries
-        for metric, score in one.scores.items()
+        for summary in summaries
+        for metric, score in summary.scores.items()
     ]
+
+
+def _short(value: float) -> float:
+    """Return six significant digits: the chance of a whole paste is small, and no zero."""
+    return float(f"{value:.6g}")
 
 
 def eval_files(
     summaries: list[SplitSummary], task: dict, owner: str | None = None, weights: str | None = None
 ) -> dict[str, str]:
-    """{path: YAML}: the exact match of each split in a file of its own, as the Hub asks of several scores of one benchmark.
-    None for a task without a name: no benchmark lists it.
+    """Return {path: YAML}: the exact match of each split in a file of its own, as the Hub wants several scores of one
+    benchmark; empty for a task without a name: no benchmark lists it.
 
     Without a date: the Hub takes the commit's, and the same rows give the same file."""
     if not named(task):
         return {}
     dataset, config = benchmark(task, owner)
     files = {}
-    for one in summaries:
-        score = one.scores.get("exact_match")
+    for summary in summaries:
+        score = summary.scores.get("exact_match")
         if score is None:
             continue
-        notes = f"mean of exact match over {one.cells} cells, {one.count} sequences, seed {one.seed}"
+        notes = f"mean of exact match over {summary.cells} cells, {summary.count} sequences, seed {summary.seed}"
         notes += f", weights {weights}" if weights else ""
         entry = EvalResultEntry(
             dataset_id=dataset,
-            task_id=f"{config}_{one.split}",
+            task_id=f"{config}_{summary.split}",
             value=round(score.mean, 6),
-            notes=notes if one.fit else f"{notes}; did not fit its training range",
+            notes=notes if summary.fit else f"{notes}; did not fit its training range",
         )
-        path = f".eval_results/{dataset.split('/')[-1]}_{config}_{one.split}.yaml"
+        path = f".eval_results/{dataset.split('/')[-1]}_{config}_{summary.split}.yaml"
         files[path] = dump(eval_result_entries_to_yaml([entry]))
     return files
 
 
 def dump(entries: list) -> str:
-    """As YAML, keys in their order."""
+    """Return YAML with the keys in their order."""
     return yaml.safe_dump(entries, sort_keys=False, allow_unicode=True)

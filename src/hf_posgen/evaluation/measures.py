@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 
-from ..metrics.functional import bootstrap_ratio, bucket_means, share
+from ..metrics.functional import IGNORE, bootstrap_ratio, bucket_means, share
 from ..tasks import Task
 from .scoring import Scores
 
@@ -45,6 +45,17 @@ def perplexity(nats: float) -> float:
         return math.exp(nats)
     except OverflowError:
         return math.inf
+
+
+def chance_of_answers(chance: float, labels_NT: np.ndarray, paste: bool) -> float | None:
+    """Return how often a guess is right on a whole answer that is right on a token with probability `chance`: on a paste of
+    n tokens with its n-th power. None where nothing is scored."""
+    scored = np.pad(labels_NT != IGNORE, ((0, 0), (1, 1))).astype(np.int8)
+    ends = np.diff(scored, axis=1)
+    lengths = np.nonzero(ends == -1)[1] - np.nonzero(ends == 1)[1]  # of the runs of scored places, in order
+    if not len(lengths):
+        return None
+    return float((chance**lengths).mean()) if paste else chance
 
 
 def describe_infinite(row: dict) -> str | None:

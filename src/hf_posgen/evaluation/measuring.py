@@ -12,10 +12,11 @@ from tqdm.auto import tqdm
 
 from ..run.schema import within
 from ..tasks import Cell, Task, examples
-from .measures import describe_infinite, measures, strict
+from .measures import chance_of_answers, describe_infinite, measures, strict
 from .scoring import NotANumber, Scores, score_batch
 
 LOGITS = 2**27  # at most so many at once, however large the vocabulary (longer rows stay whole)
+CHANCE_COUNT = 64  # sequences whose answers are counted for the chance of a whole one
 LONGEST_PROBLEM = 300  # characters of an error that a row holds
 
 
@@ -79,14 +80,17 @@ class Measurement:
         """Return the row of one cell: accuracies with intervals, nats per token, and the task's own reference points.
 
         A cell that can't be measured has a row as well: its `problem` says why, and its measures are None."""
-        problem = None
+        problem, whole = None, None
         try:
             scores = self.scores(split, cell)
+            few = self.task.available(split, cell, min(self.count, CHANCE_COUNT))
+            labels = self.batch(split, cell, 0, few)["labels"]
+            whole = chance_of_answers(self.task.chance(cell), labels, self.task.paste)
         except Exception as error:  # whatever it is, an hour's other cells must not be lost with this one
             scores, problem = Scores.of_nothing(self.task.paste), _sentence(error)
         row = {"split": split, "length": cell.length, "distance": cell.distance}
         row |= {"count": len(scores.sequences["answers"])} | measures(self.task, scores, self.free_running)
-        row |= {"chance": self.task.chance(cell), "ceiling": self.task.ceiling(cell)}
+        row |= {"chance": self.task.chance(cell), "exact_match_chance": whole, "ceiling": self.task.ceiling(cell)}
         row["baselines"] = _baselines(self.task, cell)
         return strict(row) | {"problem": problem or describe_infinite(row)}
 

@@ -12,6 +12,7 @@ REQUIRED = ("arm", "encoding", "seed", "split", "length", "exact_match", "fit", 
 DEFAULTS = {
     "distance": math.nan,
     "chance": math.nan,
+    "exact_match_chance": math.nan,
     "ceiling": 1.0,
     "baselines": None,
     "panel": "",
@@ -57,6 +58,13 @@ class Score:
         return self.kind == "share"
 
     @property
+    def chance(self) -> str | None:
+        """The column of what a guess that reads nothing scores: of whole answers, of tokens, or none."""
+        if self.key == "exact_match":
+            return "exact_match_chance"
+        return "chance" if self.is_share else None
+
+    @property
     def bounds(self) -> tuple[float, float]:
         """The smallest and the largest value that an interval may reach."""
         return (0.0, 1.0) if self.is_share else (0.0, math.inf)
@@ -80,6 +88,14 @@ SCORES = {
         Score("perplexity", "perplexity", "perplexity", "perplexity", ("unigram_perplexity",)),
     )
 }
+
+
+def chance_beside(row: dict, metric: str) -> float | None:
+    """Return what a guess that reads nothing scores of this very score in a row; None where the row doesn't say."""
+    column = SCORES[metric].chance
+    if column == "exact_match_chance" and "first_accuracy" not in row:
+        column = "chance" if row.get(column) is None else column  # each answer is one token: the same
+    return row.get(column) if column else None
 
 
 def label(metric: str) -> str:

@@ -24,8 +24,10 @@ def frame(rows: list[dict]) -> pd.DataFrame:
     for name, value in DEFAULTS.items():
         if name not in table:
             table[name] = value
-    for name in ("distance", "chance", *(key for key in SCORES if key in table)):
+    for name in ("distance", "chance", "exact_match_chance", *(key for key in SCORES if key in table)):
         table[name] = pd.to_numeric(table[name])
+    if "first_accuracy" not in table:  # each answer is one token: a guess is as often right on both
+        table["exact_match_chance"] = table["exact_match_chance"].fillna(table["chance"])
     table["ceiling"] = pd.to_numeric(table["ceiling"]).fillna(1.0)
     unknown = (math.nan, math.nan)
     ends = [value if isinstance(value, list | tuple) else unknown for value in table.get("train_distance", [])]

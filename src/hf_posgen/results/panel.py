@@ -161,7 +161,7 @@ class Panel:
         rows = self.along(axis)
         out = {}
         if SCORES[metric].is_share:
-            out["chance"] = rows.groupby(axis)["chance"].mean().dropna()
+            out["chance"] = rows.groupby(axis)[SCORES[metric].chance].mean().dropna()
             ceiling = rows.groupby(axis)["ceiling"].mean()
             if (ceiling < 0.999).any():
                 out["ceiling"] = ceiling
