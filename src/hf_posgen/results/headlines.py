@@ -99,10 +99,10 @@ def headlines(panel: Panel) -> list[ArmHeadlines]:
 
 
 def _headlines(panel: Panel, arm: str) -> ArmHeadlines:
-    rows = panel.shared.rows
-    fitted = replace(panel, table=rows[rows["arm"] == arm])
     if not panel.fits[arm][0]:
         return ArmHeadlines(arm, fit=False)
+    rows = panel.shared.rows
+    fitted = replace(panel, table=rows[rows["arm"] == arm])
     splits, metrics, runs = shown_splits(panel), panel.metrics, list(fitted.runs().values())
     by_seed = {(split, metric): _split_means(panel, arm, split, metric) for split in splits for metric in metrics}
     best = None
