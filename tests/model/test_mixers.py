@@ -428,9 +428,12 @@ def test_what_the_table_of_capabilities_says():
     [
         ({"mixer": {"name": "linear", "feature_map": "exp"}}, "allowed: elu1, relu, identity"),
         ({"mixer": {"name": "linear", "feature_map": "identity"}}, "set normalized to false"),
-        ({"mixer": {"name": "gated_linear", "rank": 0}}, "must be positive"),
+        ({"mixer": {"name": "gated_linear", "rank": 0}}, "rank is 0; it must be a whole number from 1"),
         ({"mixer": {"name": "recurrence", "kind": "sparse"}}, "allowed: diagonal, dense"),
-        ({"mixer": {"name": "recurrence", "state_size": 0}}, "must be positive"),
+        (
+            {"mixer": {"name": "recurrence", "state_size": 0}},
+            "state_size is 0; it must be a whole number from 1 .* or null",
+        ),
         ({"mixer": "linear", "logit_scale": "log_n"}, "no logits"),
         ({"mixer": ["softmax"]}, "lists 1 layers"),
         ({"mixer": "liner"}, "did you mean 'linear'"),

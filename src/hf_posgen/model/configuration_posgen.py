@@ -143,6 +143,10 @@ class PosGenConfig(PreTrainedConfig):
         for name, (holds, wanted) in bounds.items():
             if not holds:
                 raise ValueError(f"{name} is {getattr(self, name)}; it must be {wanted}")
+        if self.pad_token_id is not None and not 0 <= self.pad_token_id < self.vocab_size:
+            raise ValueError(
+                f"pad_token_id is {self.pad_token_id}; it must be from 0 to {self.vocab_size - 1} (vocab_size)"
+            )
         if self.hidden_act not in ACT2FN:
             raise ValueError(f"hidden_act is {self.hidden_act!r}; allowed: {', '.join(sorted(ACT2FN))}")
         choices = {

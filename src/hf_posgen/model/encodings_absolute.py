@@ -4,6 +4,7 @@ import torch
 from torch import nn
 from transformers import initialization as init
 
+from .component import Base, Positive, Spread
 from .position_encoding import PositionEncoding, Tokens
 
 
@@ -24,7 +25,7 @@ class Learned(PositionEncoding):
 
     paper = "1705.03122"
 
-    def __init__(self, config, *, std: float = 0.02):
+    def __init__(self, config, *, std: Spread = 0.02):
         super().__init__(config)
         self.std = std
         self.weight = nn.Parameter(torch.empty(config.max_position_embeddings, config.hidden_size))
@@ -56,7 +57,7 @@ class Sinusoidal(PositionEncoding):
 
     paper = "1706.03762"
 
-    def __init__(self, config, *, base: float = 10000.0, scale: float = 1.0):
+    def __init__(self, config, *, base: Base = 10000.0, scale: Positive = 1.0):
         super().__init__(config)
         if config.hidden_size % 2:
             raise ValueError(f"sinusoidal needs an even hidden_size, not {config.hidden_size}")

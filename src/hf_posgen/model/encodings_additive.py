@@ -1,12 +1,14 @@
 """Encodings that add to the logits a bias made of positions alone."""
 
 import math
+from typing import Annotated, Literal
 
 import torch
 from torch import nn
 from transformers import initialization as init
 
 from .attention_bias import ByDistance, Columns, Pairwise, Rows, relative
+from .component import Base, Bounds, Positive, Size, Spread
 from .encodings_absolute import exact_angles, inverse_frequencies
 from .position_encoding import Coefficients, PositionEncoding, Tokens
 
@@ -21,10 +23,8 @@ class ALiBi(PositionEncoding):
 
     paper = "2108.12409"
 
-    def __init__(self, config, *, slopes: str = "paper"):
+    def __init__(self, config, *, slopes: Literal["paper", "geometric", "learned"] = "paper"):
         super().__init__(config)
-        if slopes not in ("paper", "geometric", "learned"):
-            raise ValueError(f"slopes is {slopes!r}; allowed: paper, geometric, learned")
         self.slopes = slopes
         if slopes == "learned":
             self.log_slopes = nn.Parameter(torch.empty(config.num_attention_heads))
@@ -65,10 +65,17 @@ class T5(PositionEncoding):
 
     paper = "1910.10683"
 
-    def __init__(self, config, *, buckets: int = 32, max_distance: int = 128, std: float = 0.02):
+    def __init__(
+        self,
+        config,
+        *,
+        buckets: Annotated[int, Bounds(least=2, most=2**20)] = 32,
+        max_distance: Size = 128,
+        std: Spread = 0.02,
+    ):
         super().__init__(config)
-        if buckets < 2 or max_distance <= buckets // 2:
-            raise ValueError(f"T5 needs buckets >= 2 and max_distance > buckets / 2, not {buckets} and {max_distance}")
+        if max_distance <= buckets // 2:
+            raise ValueError(f"T5 needs max_distance > buckets / 2, not {max_distance} and {buckets}")
         self.buckets, self.max_distance, self.std = buckets, max_distance, std
         self.weight = nn.Parameter(torch.empty(config.num_attention_heads, buckets))
 
@@ -95,7 +102,7 @@ class FIRE(PositionEncoding):
     paper = "2310.04418"
     shared = False
 
-    def __init__(self, config, *, width: int = 32, c: float = 0.1, threshold: float = 512.0):
+    def __init__(self, config, *, width: Size = 32, c: Positive = 0.1, threshold: Positive = 512.0):
         super().__init__(config)
         self.initial_c, self.initial_threshold = c, threshold
         self.c = nn.Parameter(torch.empty(()))
@@ -142,10 +149,8 @@ class Clipped(PositionEncoding):
 
     paper = "1910.10683"
 
-    def __init__(self, config, *, distances: int = 16, std: float = 0.02):
+    def __init__(self, config, *, distances: Size = 16, std: Spread = 0.02):
         super().__init__(config)
-        if distances < 1:
-            raise ValueError(f"distances is {distances}; it must be at least 1")
         self.distances, self.std = distances, std
         self.weight = nn.Parameter(torch.empty(config.num_attention_heads, distances))
 
@@ -166,12 +171,10 @@ class KERPLE(PositionEncoding):
     paper = "2205.09921"
     shared = False
 
-    def __init__(self, config, *, form: str = "log", r1: float = 1.0, r2: float = 1.0):
+    def __init__(self, config, *, form: Literal["log", "power"] = "log", r1: Positive = 1.0, r2: Positive = 1.0):
         super().__init__(config)
-        if form not in ("log", "power"):
-            raise ValueError(f"form is {form!r}; allowed: log, power")
-        if r1 <= 0 or r2 <= 0 or (form == "power" and r2 >= 2):
-            raise ValueError(f"r1 {r1} and r2 {r2} must be positive, and r2 below 2 for the power form")
+        if form == "power" and r2 >= 2:
+            raise ValueError(f"kerple's r2 is {r2}; it must be below 2 for the power form")
         self.form, self.start = form, (r1, r2)
         self.raw_r1 = nn.Parameter(torch.empty(config.num_attention_heads))
         self.raw_r2 = nn.Parameter(torch.empty(config.num_attention_heads))
@@ -203,10 +206,10 @@ class Sandwich(PositionEncoding):
 
     paper = "2212.10356"
 
-    def __init__(self, config, *, size: int = 128, base: float = 10000.0):
+    def __init__(self, config, *, size: Size = 128, base: Base = 10000.0):
         super().__init__(config)
-        if size < 2 or size % 2:
-            raise ValueError(f"Sandwich's size is {size}; it must be even and at least 2")
+        if size % 2:
+            raise ValueError(f"Sandwich's size is {size}; it must be even")
         self.size, self.base = size, base
 
     def bias(self, queries: Tokens, keys: Tokens):

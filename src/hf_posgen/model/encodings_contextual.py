@@ -5,6 +5,7 @@ from torch import nn
 from transformers import initialization as init
 
 from .attention_bias import Pairwise, Rows
+from .component import Base, Size, Spread
 from .encodings_absolute import exact_angles, inverse_frequencies
 from .encodings_additive import KERPLE
 from .position_encoding import Coefficients, PositionEncoding, Tokens
@@ -22,7 +23,7 @@ class CoPE(PositionEncoding):
     paper = "2405.18719"
     shared = False
 
-    def __init__(self, config, *, max_position: int = 64, std: float = 0.02):
+    def __init__(self, config, *, max_position: Size = 64, std: Spread = 0.02):
         super().__init__(config)
         self.max_position, self.std = max_position, std
         self.weight = nn.Parameter(torch.empty(max_position, config.head_dim))
@@ -57,7 +58,7 @@ class Shaw(PositionEncoding):
     paper = "1803.02155"
     shared = False
 
-    def __init__(self, config, *, max_distance: int = 16, std: float = 0.02):
+    def __init__(self, config, *, max_distance: Size = 16, std: Spread = 0.02):
         super().__init__(config)
         self.max_distance, self.std = max_distance, std
         self.weight = nn.Parameter(torch.empty(max_distance + 1, config.head_dim))
@@ -82,7 +83,7 @@ class TransformerXL(PositionEncoding):
     paper = "1901.02860"
     shared = False
 
-    def __init__(self, config, *, base: float = 10000.0, std: float = 0.02):
+    def __init__(self, config, *, base: Base = 10000.0, std: Spread = 0.02):
         super().__init__(config)
         self.base, self.std = base, std
         heads, size = config.num_attention_heads, config.head_dim
@@ -122,7 +123,7 @@ class DAPE(PositionEncoding):
     paper = "2405.14722"
     shared = False
 
-    def __init__(self, config, *, width: int = 32):
+    def __init__(self, config, *, width: Size = 32):
         super().__init__(config)
         heads = config.num_attention_heads
         self.base = KERPLE(config)

@@ -1,10 +1,13 @@
 """Encodings in which each token says how far it moves on, or how fast distance counts: gates of the content."""
 
+from typing import Annotated, Literal
+
 import torch
 from torch import nn
 from transformers import initialization as init
 
 from .attention_bias import Columns, between_sums, relative
+from .component import Base, Bounds, Size, Spread
 from .encodings_absolute import inverse_frequencies
 from .encodings_additive import paper_slopes
 from .encodings_rotary import rotate
@@ -19,7 +22,7 @@ class ForgettingGate(PositionEncoding):
     paper = "2503.02130"
     shared = False
 
-    def __init__(self, config, *, bias_init: float = 2.0):
+    def __init__(self, config, *, bias_init: Annotated[float, Bounds(least=-1e3, most=1e3)] = 2.0):
         super().__init__(config)
         self.bias_init = bias_init
         self.gate = nn.Linear(config.hidden_size, config.num_attention_heads)
@@ -41,7 +44,7 @@ class CABLE(PositionEncoding):
     paper = "2503.08067"
     shared = False
 
-    def __init__(self, config, *, bias_init: float = -2.0):
+    def __init__(self, config, *, bias_init: Annotated[float, Bounds(least=-1e3, most=1e3)] = -2.0):
         super().__init__(config)
         self.bias_init = bias_init
         self.step = nn.Linear(config.hidden_size, config.num_attention_heads)
@@ -68,10 +71,8 @@ class GRAPE(PositionEncoding):
     paper = "2512.07805"
     shared = False
 
-    def __init__(self, config, *, gates: str = "both", std: float = 0.02):
+    def __init__(self, config, *, gates: Literal["both", "query", "key"] = "both", std: Spread = 0.02):
         super().__init__(config)
-        if gates not in ("both", "query", "key"):
-            raise ValueError(f"gates is {gates!r}; allowed: both, query, key")
         self.gates, self.std = gates, std
         heads, size = config.num_attention_heads, config.head_dim
         self.log_rate = nn.Parameter(torch.empty(heads))
@@ -116,12 +117,10 @@ class SelectiveRoPE(PositionEncoding):
     paper = "2511.17388"
     shared = False
 
-    def __init__(self, config, *, base: float = 500000.0, rank: int = 16, width: int = 4, std: float = 1.0):
+    def __init__(self, config, *, base: Base = 500000.0, rank: Size = 16, width: Size = 4, std: Spread = 1.0):
         super().__init__(config)
-        if config.head_dim % 2 or rank < 1 or width < 1:
-            raise ValueError(
-                f"selective_rope needs an even head_dim, rank >= 1 and width >= 1, not {config.head_dim}, {rank}, {width}"
-            )
+        if config.head_dim % 2:
+            raise ValueError(f"selective_rope needs an even head_dim, not {config.head_dim}")
         self.base, self.std, self.lags = base, std, width
         pairs = config.num_key_value_heads * config.head_dim // 2
         self.down = nn.Parameter(torch.empty(rank, config.hidden_size))

@@ -1,12 +1,16 @@
 """Encodings that rotate queries and keys, so that a logit depends on the offset alone."""
 
 import math
+from typing import Annotated, Literal
 
 import torch
 
 from .attention_bias import ChannelDecay
+from .component import Base, Bounds, Factor, Positive
 from .encodings_absolute import exact_angles, inverse_frequencies
 from .position_encoding import PositionEncoding, Tokens
+
+Share = Annotated[float, Bounds(above=0, most=1)]
 
 
 class RoPE(PositionEncoding):
@@ -29,22 +33,20 @@ class RoPE(PositionEncoding):
         self,
         config,
         *,
-        base: float = 10000.0,
-        share: float = 1.0,
-        p: float = 1.0,
-        grid: str = "geometric",
-        top: float = 1.0,
+        base: Base = 10000.0,
+        share: Share = 1.0,
+        p: Annotated[float, Bounds(least=0, most=1)] = 1.0,
+        grid: Literal["geometric", "linear"] = "geometric",
+        top: Positive = 1.0,
     ):
         super().__init__(config)
         self.base, self.share, self.p, self.grid, self.top = base, share, p, grid, top
         self.rotated = int(config.head_dim * share)
-        if self.rotated < 2 or self.rotated % 2 or share > 1:
+        if self.rotated < 2 or self.rotated % 2:
             raise ValueError(
                 f"RoPE rotates pairs of channels: head_dim {config.head_dim} with share {share} rotates "
                 f"{self.rotated} channels; it must be an even number from 2 to head_dim"
             )
-        if grid not in ("geometric", "linear") or not 0 <= p <= 1:
-            raise ValueError(f"grid is {grid!r} and p is {p}; allowed: geometric or linear, and 0 to 1")
 
     def frequencies(self) -> torch.Tensor:
         """(rotated / 2,) in radians per token, float64."""
@@ -74,7 +76,7 @@ class LinearRoPE(RoPE):
     paper = "2306.15595"
     rope_type = "linear"
 
-    def __init__(self, config, *, base: float = 10000.0, share: float = 1.0, factor: float = 4.0):
+    def __init__(self, config, *, base: Base = 10000.0, share: Share = 1.0, factor: Factor = 4.0):
         super().__init__(config, base=base, share=share)
         self.factor = factor
 
@@ -107,12 +109,12 @@ class YaRNRoPE(RoPE):
         self,
         config,
         *,
-        base: float = 10000.0,
-        share: float = 1.0,
-        factor: float = 4.0,
-        beta_fast: float = 32.0,
-        beta_slow: float = 1.0,
-        attention_factor: float | None = None,
+        base: Base = 10000.0,
+        share: Share = 1.0,
+        factor: Factor = 4.0,
+        beta_fast: Positive = 32.0,
+        beta_slow: Positive = 1.0,
+        attention_factor: Positive | None = None,
     ):
         super().__init__(config, base=base, share=share)
         self.factor, self.beta_fast, self.beta_slow = factor, beta_fast, beta_slow
@@ -144,13 +146,15 @@ class Llama3RoPE(RoPE):
         self,
         config,
         *,
-        base: float = 10000.0,
-        share: float = 1.0,
-        factor: float = 4.0,
-        low_freq_factor: float = 1.0,
-        high_freq_factor: float = 4.0,
+        base: Base = 10000.0,
+        share: Share = 1.0,
+        factor: Factor = 4.0,
+        low_freq_factor: Positive = 1.0,
+        high_freq_factor: Positive = 4.0,
     ):
         super().__init__(config, base=base, share=share)
+        if high_freq_factor <= low_freq_factor:
+            raise ValueError(f"high_freq_factor {high_freq_factor} must be above low_freq_factor {low_freq_factor}")
         self.factor, self.low, self.high = factor, low_freq_factor, high_freq_factor
 
     def frequencies(self) -> torch.Tensor:
@@ -174,12 +178,12 @@ class LongRoPE(RoPE):
         self,
         config,
         *,
-        base: float = 10000.0,
-        share: float = 1.0,
-        factor: float = 4.0,
-        short_factor: list | None = None,
-        long_factor: list | None = None,
-        attention_factor: float | None = None,
+        base: Base = 10000.0,
+        share: Share = 1.0,
+        factor: Factor = 4.0,
+        short_factor: list[Positive] | None = None,
+        long_factor: list[Positive] | None = None,
+        attention_factor: Positive | None = None,
     ):
         super().__init__(config, base=base, share=share)
         pairs, original = self.rotated // 2, config.max_position_embeddings
@@ -230,7 +234,13 @@ class XPos(RoPE):
     rope_type = None
 
     def __init__(
-        self, config, *, base: float = 10000.0, gamma: float = 0.4, scale_base: float = 512.0, centre: int = 0
+        self,
+        config,
+        *,
+        base: Base = 10000.0,
+        gamma: Positive = 0.4,
+        scale_base: Positive = 512.0,
+        centre: Annotated[int, Bounds(least=-(2**40), most=2**40)] = 0,
     ):
         super().__init__(config, base=base)
         self.gamma, self.scale_base = gamma, scale_base

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from transformers import initialization as init
 
-from .component import build
+from .component import Positive, build
 
 
 class LogitScale(nn.Module):
@@ -37,7 +37,7 @@ class LogitScale(nn.Module):
 class Fixed(LogitScale):
     """One constant factor (an inverse temperature)."""
 
-    def __init__(self, config, *, factor: float = 1.0):
+    def __init__(self, config, *, factor: Positive = 1.0):
         super().__init__(config)
         self.value = factor
 
@@ -51,7 +51,7 @@ class LogN(LogitScale):
     context is as plain).
     """
 
-    def __init__(self, config, *, start: float | None = None):
+    def __init__(self, config, *, start: Positive | None = None):
         super().__init__(config)
         self.start = start
         self.scale = nn.Parameter(torch.empty(config.num_attention_heads))

@@ -1,9 +1,12 @@
 """Mixers whose past is a state of constant size: linear attention and gated linear attention."""
 
+from typing import Literal
+
 import torch
 from torch import nn
 from torch.nn import functional as F
 
+from .component import Positive, Size
 from .encoding_registry import build_encoding
 from .encodings_additive import ALiBi
 from .encodings_gated import CABLE, ForgettingGate
@@ -128,11 +131,15 @@ class LinearAttention(_LinearAttention):
         return None
 
     def __init__(
-        self, config, layer_idx: int, encoding_spec: dict | None, *, feature_map: str = "elu1", normalized: bool = True
+        self,
+        config,
+        layer_idx: int,
+        encoding_spec: dict | None,
+        *,
+        feature_map: Literal["elu1", "relu", "identity"] = "elu1",
+        normalized: bool = True,
     ):
         super().__init__(config, layer_idx, encoding_spec)
-        if feature_map not in FEATURES:
-            raise ValueError(f"feature_map is {feature_map!r}; allowed: {', '.join(FEATURES)}")
         if normalized and feature_map == "identity":
             raise ValueError(
                 "feature_map 'identity' gives weights of either sign, whose sum may vanish: set normalized to false, or "
@@ -209,13 +216,11 @@ class GatedLinearAttention(_LinearAttention):
         layer_idx: int,
         encoding_spec: dict | None,
         *,
-        rank: int = 16,
-        temperature: float = 16.0,
+        rank: Size = 16,
+        temperature: Positive = 16.0,
         output_gate: bool = True,
     ):
         super().__init__(config, layer_idx, encoding_spec)
-        if rank < 1 or temperature <= 0:
-            raise ValueError(f"rank {rank} and temperature {temperature} must be positive")
         width = config.num_attention_heads * config.head_dim
         self.temperature = temperature
         self.gate_down = nn.Linear(config.hidden_size, rank, bias=False)

@@ -1,11 +1,13 @@
 """A linear recurrence: the mixer of the recurrent studies."""
 
 import math
+from typing import Annotated, Literal
 
 import torch
 from torch import nn
 from transformers import initialization as init
 
+from .component import Bounds, Size
 from .mixer_linear import StateMixer
 
 
@@ -26,16 +28,12 @@ class Recurrence(StateMixer):
         layer_idx: int,
         encoding_spec: dict | None,
         *,
-        kind: str = "diagonal",
-        state_size: int | None = None,
-        radius: float = 0.9,
+        kind: Literal["diagonal", "dense"] = "diagonal",
+        state_size: Size | None = None,
+        radius: Annotated[float, Bounds(above=0, most=100)] = 0.9,
     ):
         super().__init__(config, layer_idx, encoding_spec)
-        if kind not in ("diagonal", "dense"):
-            raise ValueError(f"kind is {kind!r}; allowed: diagonal, dense")
         size = config.hidden_size if state_size is None else state_size
-        if size < 1 or radius <= 0:
-            raise ValueError(f"state_size {size} and radius {radius} must be positive")
         self.radius = radius
         self.A = nn.Parameter(torch.empty((size,) if kind == "diagonal" else (size, size)))
         self.v_proj = nn.Linear(config.hidden_size, size, bias=False)

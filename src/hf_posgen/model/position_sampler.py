@@ -4,9 +4,11 @@ A sampler maps `position_ids` (each token's index in its document) to positions 
 within a document, with torch's generator. Any encoding takes any sampler.
 """
 
+from typing import Annotated
+
 import torch
 
-from .component import build
+from .component import Bounds, build
 
 
 class Sequential:
@@ -22,7 +24,7 @@ class Sequential:
 class Shifted(Sequential):
     """A random start: index + s, s uniform in 0..`maximum` for each row (random shift augmentation)."""
 
-    def __init__(self, config, *, maximum: int = 32):
+    def __init__(self, config, *, maximum: Annotated[int, Bounds(least=0, most=2**40)] = 32):
         super().__init__(config)
         self.maximum = maximum
 
@@ -39,7 +41,7 @@ class Randomized(Sequential):
     longer than `maximum`.
     """
 
-    def __init__(self, config, *, maximum: int = 2048):
+    def __init__(self, config, *, maximum: Annotated[int, Bounds(least=1, most=2**24)] = 2048):
         super().__init__(config)
         self.maximum = maximum
 
@@ -56,7 +58,7 @@ class Skipwise(Sequential):
     and what follows is moved on by a random gap, so that the last position is uniform up to `maximum` - 1.
     """
 
-    def __init__(self, config, *, maximum: int = 2048):
+    def __init__(self, config, *, maximum: Annotated[int, Bounds(least=1, most=2**24)] = 2048):
         super().__init__(config)
         self.maximum = maximum
 
