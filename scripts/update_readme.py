@@ -7,6 +7,7 @@ import pandas as pd
 
 from hf_posgen.analysis.registry import ANALYSES, definition
 from hf_posgen.cli.dispatch import LISTS
+from hf_posgen.cli.lists import task_tables
 
 ROOT = Path(__file__).parent.parent
 FILES = ("README.md", "docs/reference.md")
@@ -20,7 +21,8 @@ def tables() -> dict[str, str]:
     frames["tasks-short"] = frames["tasks"][["task", "what"]]
     frames["presets-short"] = frames["presets"][["preset", "runs"]]
     frames["tasks"] = frames["tasks"][["task", "configurations"]]
-    return {name: frame.to_markdown(index=False, disable_numparse=True) for name, frame in frames.items()}
+    texts = {name: frame.to_markdown(index=False, disable_numparse=True) for name, frame in frames.items()}
+    return texts | {"parameters": task_tables()}
 
 
 def updated(text: str) -> str:

@@ -53,3 +53,13 @@ def test_runs_that_pages_show_are_runs(tmp_path):
             tree = read_yaml(tmp_path / "run.yaml")
             runs += [] if "panels" in tree else [build_run(tree)]
     assert len(runs) >= 2 and all(run.train.learning_rate == 3e-3 for run in runs)
+
+
+def test_the_reference_names_every_column_of_a_row(finished_run):
+    from hf_posgen.common.files import read_rows
+
+    section = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8").split("## Columns of results.jsonl")[1]
+    named = set(re.findall(r"`(\w+)`", section.split("\n## ")[0]))
+    columns = {key for row in read_rows(finished_run / "results.jsonl") for key in row}
+    missing = {key for key in columns if key not in named and key.rpartition("_")[0] not in named}
+    assert not missing, f"docs/reference.md doesn't say what these are: {sorted(missing)}"

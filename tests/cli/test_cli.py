@@ -10,7 +10,10 @@ import pytest
 import yaml
 
 from hf_posgen.cli.dispatch import COMMANDS, LISTS, main
+from hf_posgen.cli.lists import REGISTRIES, describe, registry_of
 from hf_posgen.common.files import read_rows
+from hf_posgen.model.component import hyperparameters
+from hf_posgen.tasks.registry import TASKS, task_parameters
 from tests.helpers.training_helpers import RUN
 
 
@@ -212,3 +215,86 @@ def test_the_module_and_the_scripts_are_the_same(run_file, tmp_path):
     measure = [sys.executable, os.path.join(root, "scripts", "evaluate_extrapolation.py"), str(tmp_path / "out")]
     done = subprocess.run(measure, capture_output=True, text=True, env=environment)
     assert done.returncode == 0 and "length" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("command", ["train", "evaluate", "sweep", "report", "push", "data export", "data push"])
+def test_options_take_dashes_and_underscores(command):
+    """Every option of every command, however its help writes it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("hf_posgen.cli.parser.Parser.parse_args", lambda self, *_: (_ for _ in ()).throw(Caught(self)))
+        caught = pytest.raises(Caught, main, command.split()).value
+    parser = caught.args[0]
+    options = [option for action in parser._actions for option in action.option_strings if option.startswith("--")]
+    assert options
+    for option in options:
+        for written in {f"--{option[2:].replace('_', '-')}", f"--{option[2:].replace('-', '_')}"}:
+            assert parser.as_known(f"{written}=a-b_c") == f"{option}=a-b_c", "the option alone, not its value"
+            assert parser.as_known(written) == option
+
+
+class Caught(BaseException):
+    """Carries a parser out of a command, past what reports errors."""
+
+
+def test_keys_of_specs_take_dashes_and_underscores(tmp_path):
+    options = ["--train.learning-rate", "0.002", "--task.test-lengths=[17]", "--model.position-encoding", "alibi"]
+    tiny = ["--train.steps", "1", "--train.cpu", "true", "--model.hidden-size", "16", "--no_evaluate"]
+    assert type_in("train", "--out", tmp_path / "run", *options, *tiny) == 0
+    run = yaml.safe_load((tmp_path / "run" / "run.yaml").read_text())
+    assert run["train"]["learning_rate"] == 0.002 and run["task"]["test_lengths"] == [17]
+    assert run["model"]["position_encoding"]["name"] == "alibi" and run["model"]["hidden_size"] == 16
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("--train.lr", "--train.learning_rate"),
+        ("--lr", "--train.learning_rate"),
+        ("--bs", "--train.batch_size"),
+        ("--epochs", "--train.steps"),
+        ("--train.max_grad_norm", "--train.clip"),
+        ("--d-model", "--model.hidden_size"),
+        ("--model.n_layers", "--model.num_hidden_layers"),
+        ("--learning-rate", "--train.learning_rate"),
+        ("--stpes", "--train.steps"),
+        ("--evaluation.cuont", "--evaluation.count"),
+        ("--output-dir", "--out"),
+    ],
+)
+def test_a_wrong_option_suggests_the_right_one(given, meant, tmp_path, capsys):
+    line = refused(capsys, 2, "train", "--out", tmp_path / "out", given, "1")
+    assert line.endswith(f"unknown option {given}; did you mean {meant}?")
+
+
+def test_a_wrong_key_of_a_file_suggests_the_right_one(tmp_path, capsys):
+    (tmp_path / "run.yaml").write_text("train: {lr: 1e-3}\n")
+    line = refused(capsys, 2, "train", tmp_path / "run.yaml", "--out", tmp_path / "out")
+    assert "unknown key 'train.lr' (did you mean 'train.learning_rate'?)" in line
+
+
+def test_what_nothing_resembles_suggests_nothing(tmp_path, capsys):
+    line = refused(capsys, 2, "train", "--out", tmp_path / "out", "--zzz", "1")
+    assert "did you mean" not in line
+
+
+@pytest.mark.parametrize("what", [*REGISTRIES, "tasks"])
+def test_a_list_describes_each_of_its_entries(what, capsys):
+    """Every parameter of every task and component: its name, type, default, and for tasks what it means."""
+    entries = TASKS if what == "tasks" else registry_of(what)
+    for name in entries:
+        assert type_in("list", what, name) == 0
+        shown = capsys.readouterr().out
+        assert shown.startswith(f"{name}: ")
+        if what == "tasks":
+            parameters = task_parameters(name)
+            assert parameters and all(parameter.meaning and parameter.type for parameter in parameters)
+            assert all(f"| {parameter.name} " in shown and parameter.meaning in shown for parameter in parameters)
+        else:
+            assert all(f"| {parameter} " in shown for parameter in hyperparameters(entries[name]))
+    message = refused(capsys, 2, "list", what, "nope")
+    assert "unknown" in message and next(iter(entries)) in message
+
+
+def test_a_preset_has_no_parameters():
+    with pytest.raises(ValueError, match="posgen list presets takes no name"):
+        describe("presets", "quickstart")

@@ -8,7 +8,7 @@ from ..common.names import unknown
 from ..common.yaml_text import read_yaml
 from ..run.schema import COMPONENTS, model_fields
 from ..run.tree import merge, override
-from .lists import LISTS
+from .lists import LISTS, describe, table
 from .parser import UsageError, names, parser_of, register, run_options, spec_options
 
 SPECS = ("task", *(f"model.{name}" for name in COMPONENTS))
@@ -190,13 +190,16 @@ def report(arguments: list[str]) -> None:
 
 
 def show_list(arguments: list[str]) -> None:
-    """show what there is: encodings, tasks, presets, samplers, scales, mixers, analyses"""
+    """show what there is (encodings, tasks, presets, samplers, scales, mixers, analyses); with a name, its parameters"""
     parser = parser_of(show_list, "list")
     parser.add_argument("what", help=", ".join(LISTS))
-    what = parser.parse_args(arguments).what
-    if what not in LISTS:
-        raise unknown("list", what, LISTS)
+    parser.add_argument("name", nargs="?", help="one of them: its parameters, with type, default and meaning")
+    parser.add_argument("--imports", type=names, help="modules of your own that register encodings, tasks or analyses")
+    given = parser.parse_args(arguments)
+    if given.what not in LISTS:
+        raise unknown("list", given.what, LISTS)
     register()
-    import pandas as pd
+    from ..run.imports import import_modules
 
-    print(pd.DataFrame(LISTS[what]()).to_markdown(index=False, disable_numparse=True))
+    import_modules(given.imports or [])
+    print(describe(given.what, given.name) if given.name else table(LISTS[given.what]()))

@@ -1,7 +1,6 @@
 """The parsers of the command line. Nothing heavy is imported here, so that --help answers at once."""
 
 import dataclasses
-import difflib
 import re
 import sys
 from argparse import SUPPRESS
@@ -9,6 +8,7 @@ from typing import Literal, get_origin
 
 from jsonargparse import ArgumentParser, DefaultHelpFormatter
 
+from ..common.names import nearest
 from ..run.schema import EvaluationConfig, TrainConfig, model_fields
 
 PLAIN = {
@@ -40,6 +40,16 @@ class Parser(ArgumentParser):
     def __init__(self, *arguments, **options):
         super().__init__(*arguments, **options, exit_on_error=False, default_env=False, formatter_class=Help)
 
+    def parse_args(self, args=None, *rest, **options):
+        """Parse what was typed; an option may be written with dashes or underscores, whichever its help shows."""
+        return super().parse_args([self.as_known(argument) for argument in args or ()], *rest, **options)
+
+    def as_known(self, argument: str) -> str:
+        """Return an argument with its option, if it is one, as the parser knows it."""
+        option, equals, value = argument.partition("=")
+        known = {joined(one): one for action in self._actions for one in action.option_strings if one.startswith("--")}
+        return known.get(joined(option), option) + equals + value if option.startswith("--") else argument
+
     def error(self, message, ex=None):
         raise UsageError(self.sentence(str(message)))
 
@@ -47,10 +57,10 @@ class Parser(ArgumentParser):
         if "unrecognized arguments:" in message:
             given = message.split("unrecognized arguments:")[1].split()[0].split("=")[0]
             options = [option for action in self._actions for option in action.option_strings]
-            near = difflib.get_close_matches(given, options, n=1)
+            near = nearest(given, options)
             if not given.startswith("-"):
                 return f"{given!r} is one argument too many (see {self.prog} --help)"
-            return f"unknown option {given}" + (f"; did you mean {near[0]}?" if near else f" (see {self.prog} --help)")
+            return f"unknown option {given}" + (f"; did you mean {near}?" if near else f" (see {self.prog} --help)")
         if needed := re.search(r"arguments are required: (.*)", message):
             return f"{self.prog} needs {', '.join(self._typed(name) for name in needed[1].split(', '))}"
         wrong = re.search(r'Parser key "(.+?)":.*Expected an? <class \'(\w+)\'>\. Got value: (.*)', message, re.DOTALL)
@@ -62,6 +72,11 @@ class Parser(ArgumentParser):
         """An argument as it is typed."""
         found = next((action for action in self._actions if action.dest == name), None)
         return found.option_strings[-1] if found is not None and found.option_strings else name
+
+
+def joined(option: str) -> str:
+    """Return an option's words joined by underscores."""
+    return option.lstrip("-").replace("-", "_")
 
 
 def names(text: str | list[str]) -> list[str]:
@@ -108,7 +123,7 @@ def spec_options(arguments: list[str], specs) -> tuple[list[str], list[tuple[str
     while waiting:
         argument = waiting.pop(0)
         name, equals, value = argument.partition("=")
-        key = name.removeprefix("--")
+        key = name.removeprefix("--").replace("-", "_")
         if not name.startswith("--") or not any(key == spec or key.startswith(f"{spec}.") for spec in specs):
             rest.append(argument)
             continue
