@@ -22,7 +22,7 @@ def main(arguments: list[str]) -> None:
         for name in generated_tasks():
             path = CARDS / name / "README.md"
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(dataset_card(name))
+            path.write_text(dataset_card(name), encoding="utf-8")
         return
     if not arguments:
         raise SystemExit(__doc__)

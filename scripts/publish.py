@@ -35,7 +35,7 @@ def main() -> None:
             options.cards.mkdir(parents=True, exist_ok=True)
             card = render(folder, f"{options.org}/{name}")["README.md"].splitlines()
             text = "\n".join(line for line in card if not line.startswith("!["))  # figures stay beside the checkpoint
-            (options.cards / f"{name}.md").write_text(re.sub(r"\n{3,}", "\n\n", text) + "\n")
+            (options.cards / f"{name}.md").write_text(re.sub(r"\n{3,}", "\n\n", text) + "\n", encoding="utf-8")
         where = {"private": options.private, "collection": options.collection, "dry_run": options.dry_run}
         print("\n".join(release(options.org, options.runs, options.datasets, metrics, **where)))
     except ValueError as error:

@@ -46,7 +46,7 @@ def fetch(cache: Path) -> Path:
         package = (folder / "tests").rename(folder / "transformers_tests")
         for name, text in STUBS.items():
             (package / name).parent.mkdir(exist_ok=True)
-            (package / name).write_text(text)
+            (package / name).write_text(text, encoding="utf-8")
         pip("install", "--target", str(folder), "--no-deps", "parameterized")
         (folder / "ready").touch()
     return folder

@@ -61,4 +61,4 @@ def analyses_page() -> str:
 if __name__ == "__main__":
     ANALYSES_PAGE.write_text(analyses_page(), encoding="utf-8")
     for file in FILES:
-        (ROOT / file).write_text(updated((ROOT / file).read_text()))
+        (ROOT / file).write_text(updated((ROOT / file).read_text(encoding="utf-8")), encoding="utf-8")

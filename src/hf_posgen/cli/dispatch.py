@@ -29,6 +29,8 @@ COMMANDS = {
 def main(arguments: list[str] | None = None) -> None:
     """Run a command."""
     arguments = sys.argv[1:] if arguments is None else arguments
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="replace")  # a terminal that isn't UTF-8 shows what it can
     warnings.showwarning = lambda message, *_: say_error(f"warning: {message}")
     try:
         if arguments[:1] in ([], ["--help"], ["-h"]):

@@ -12,7 +12,7 @@ def write_text(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(handle, "w") as file:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
             file.write(text)
         umask = os.umask(0)
         os.umask(umask)
@@ -59,4 +59,8 @@ def read_rows(path: Path) -> list[dict]:
     read as None."""
     if not path.is_file():
         return []
-    return [json.loads(line, parse_constant=lambda _: None) for line in path.read_text().splitlines() if line.strip()]
+    return [
+        json.loads(line, parse_constant=lambda _: None)
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if line.strip()
+    ]

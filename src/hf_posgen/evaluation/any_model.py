@@ -103,7 +103,7 @@ def open_model(name: str, *, revision: str | None = None, trust_remote_code: boo
     can be opened as it is, `OSError` where the Hub can't be reached."""
     file = find_file(name, MODEL_CONFIG, revision)
     commit = None if Path(name).is_dir() else file.parent.name
-    _check_description(name, json.loads(file.read_text()), trust_remote_code)
+    _check_description(name, json.loads(file.read_text(encoding="utf-8")), trust_remote_code)
     where = {"revision": commit or "main", "trust_remote_code": trust_remote_code}
     with without_bars(), without_hints():
         config = AutoConfig.from_pretrained(name, **where)

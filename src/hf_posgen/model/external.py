@@ -24,17 +24,17 @@ def carry_external(config, folder: str | Path) -> None:
     lines, entries = ['"""Encodings from outside the package that this checkpoint uses."""', ""], []
     for name, cls in foreign.items():
         stem = f"external_{cls.__module__.rpartition('.')[2].strip('_')}"
-        (Path(folder) / f"{stem}.py").write_text(travelling_source(name, cls))
+        (Path(folder) / f"{stem}.py").write_text(travelling_source(name, cls), encoding="utf-8")
         lines.append(f"from .{stem} import {cls.__name__}")
         entries.append(f'    "{name}": {cls.__name__},')
     text = [*lines, "", "EXTERNAL: dict[str, type] = {", *entries, "}", ""]
-    (Path(folder) / "encodings_external.py").write_text("\n".join(text))
+    (Path(folder) / "encodings_external.py").write_text("\n".join(text), encoding="utf-8")
 
 
 def travelling_source(name: str, cls: type) -> str:
     """The file of a class with its imports of our package made relative and its calls of `register` left out."""
     try:
-        source = Path(inspect.getsourcefile(cls)).read_text()
+        source = Path(inspect.getsourcefile(cls)).read_text(encoding="utf-8")
     except (TypeError, OSError):
         source = None
     if source is None or cls.__module__ == "__main__":

@@ -17,7 +17,7 @@ PROGRESS = "progress.json"
 def commit(temporary: Path, final: Path) -> None:
     """Seal a folder with the checksums of its files and give it its name, at once."""
     sums = {str(p.relative_to(temporary)): sha256(p) for p in sorted(temporary.rglob("*")) if p.is_file()}
-    (temporary / CHECKSUMS).write_text(json.dumps(sums, indent=1))
+    (temporary / CHECKSUMS).write_text(json.dumps(sums, indent=1), encoding="utf-8")
     if final.exists():
         old = final.with_name(f"{final.name}.old{PARTIAL}")
         shutil.rmtree(old, ignore_errors=True)
@@ -34,13 +34,13 @@ def sha256(path: Path) -> str:
 def fault(folder: Path, run: str | None = None) -> str | None:
     """Return None for a whole state (of this run, where its hash is given), else what is wrong with it."""
     try:
-        sums = json.loads((folder / CHECKSUMS).read_text())
+        sums = json.loads((folder / CHECKSUMS).read_text(encoding="utf-8"))
         for name, expected in sums.items():
             if not (folder / name).is_file():
                 return f"{name} is missing"
             if sha256(folder / name) != expected:
                 return f"{name} is damaged"
-        if run is not None and json.loads((folder / PROGRESS).read_text())["run"] != run:
+        if run is not None and json.loads((folder / PROGRESS).read_text(encoding="utf-8"))["run"] != run:
             return "it belongs to another run"
     except (OSError, ValueError, AttributeError, KeyError, TypeError):
         return f"{CHECKSUMS} is missing or unreadable"

@@ -138,7 +138,7 @@ def model_fields() -> dict[str, tuple[str, object]]:
     """Return {field of PosGenConfig: (type as text, default)} that a run may set, read from the source so that
     nothing heavy is imported. `max_position_embeddings` defaults to what the task needs."""
     owned = {"vocab_size", "bos_token_id", "eos_token_id", "pad_token_id", "posgen_version"}
-    source = (Path(__file__).parents[1] / "model" / "configuration_posgen.py").read_text()
+    source = (Path(__file__).parents[1] / "model" / "configuration_posgen.py").read_text(encoding="utf-8")
     (config,) = (node for node in ast.parse(source).body if isinstance(node, ast.ClassDef))
     fields = {
         node.target.id: (ast.unparse(node.annotation), ast.literal_eval(node.value))

@@ -31,11 +31,11 @@ class Progress:
     log: list = field(default_factory=list)
 
     def write(self, folder: Path) -> None:
-        (folder / PROGRESS).write_text(json.dumps(vars(self)))
+        (folder / PROGRESS).write_text(json.dumps(vars(self)), encoding="utf-8")
 
     def read(self, folder: Path) -> None:
         """Take over what a state holds. Raises `ValueError` where other processes shared the work."""
-        saved = json.loads((folder / PROGRESS).read_text())
+        saved = json.loads((folder / PROGRESS).read_text(encoding="utf-8"))
         if saved["processes"] != self.processes:
             raise ValueError(
                 f"this run goes on from {folder.name}, made by {saved['processes']} process(es), and there are "

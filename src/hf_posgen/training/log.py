@@ -3,7 +3,6 @@
 import contextlib
 import importlib.util
 import io
-import resource
 import sys
 import time
 
@@ -17,6 +16,11 @@ from ..run.build import RunConfig, to_tree
 from ..run.folder import RunFolder
 from ..run.schema import choose
 from .checkpoints import Progress
+
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None
 
 
 def tracker_names(run: RunConfig, quiet: bool | None) -> list[str]:
@@ -88,7 +92,7 @@ class TrainingLog:
     def _write(self, line: dict) -> None:
         self.progress.log.append(line)
         if self.main:
-            with self.path.open("a") as file:
+            with self.path.open("a", encoding="utf-8") as file:
                 file.write(to_json(finite(line)) + "\n")
 
     def _track(self, values: dict) -> None:
@@ -102,10 +106,13 @@ class TrainingLog:
                 self.accelerator.end_training()
 
 
-def peak_memory() -> int:
-    """Return bytes: the accelerator's where there is one, else this process's resident memory at its highest."""
+def peak_memory() -> int | None:
+    """Return bytes: the accelerator's where there is one, else this process's resident memory at its highest; None where
+    the system doesn't say."""
     if torch.cuda.is_available():
         return torch.cuda.max_memory_allocated()
+    if resource is None:
+        return None
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 

@@ -140,7 +140,7 @@ class _Worker:
             f"its process was killed by signal {-code}" if code and code < 0 else f"its process ended with code {code}"
         )
         log = log_file(self.trial)
-        printed = last_lines(log.read_text(errors="replace"), 2) if log.is_file() else ""
+        printed = last_lines(log.read_text(errors="replace", encoding="utf-8"), 2) if log.is_file() else ""
         return f"{printed}\n{why}".strip()
 
     def stop(self) -> None:

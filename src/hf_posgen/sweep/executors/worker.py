@@ -42,7 +42,7 @@ def work(connection, slot: Slot) -> None:
         except EOFError:
             return
         log_file(trial).parent.mkdir(parents=True, exist_ok=True)
-        with log_file(trial).open("a") as log:
+        with log_file(trial).open("a", encoding="utf-8") as log:
             os.dup2(log.fileno(), 1)
             os.dup2(log.fileno(), 2)
         if not _train(trial, connection):
