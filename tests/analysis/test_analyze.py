@@ -13,6 +13,7 @@ from safetensors.torch import load_file, save_file
 from hf_posgen.analysis import ANALYSES, analyze, describe, register_analysis, registry
 from hf_posgen.analysis.terminal import printed
 from hf_posgen.cli import main
+from hf_posgen.plotting import look
 
 
 @pytest.fixture(scope="module")
@@ -200,3 +201,14 @@ def test_a_users_module_brings_an_analysis(run, tmp_path, monkeypatch):
     finally:
         ANALYSES.pop("layers", None)
         sys.modules.pop("my_sizes", None)
+
+
+@pytest.mark.parametrize("name", ANALYSES)
+def test_no_legend_hides_data(results, name):
+    with look():
+        figure = registry.find_analysis(name).figure(results[name])
+        figure.draw_without_rendering()
+    for ax in figure.axes:
+        if (legend := ax.get_legend()) is not None:
+            inside, around = legend.get_window_extent(), ax.get_window_extent()
+            assert inside.y1 <= around.y0 or inside.x0 >= around.x1
