@@ -105,7 +105,8 @@ def test_a_dry_run_says_what_the_push_then_does(name, run, hub, capsys):
         hub.create(REPO).open_pull("Theirs", "stranger", hub.repo(REPO).refs["main"])
     flags = [f"--{key.replace('_', '-')}" + ("" if value is True else f"={value}") for key, value in options.items()]
     assert main(["push", str(run), "--repo-id", REPO, "--dry-run", *flags]) in (None, 0)
-    first, *told = capsys.readouterr().out.splitlines()
+    plan, card = capsys.readouterr().out.split("\n\nREADME.md:\n\n")
+    first, *told = plan.splitlines()
     assert not hub.requests, "a dry run asks nobody"
     before = dict(hub.repo(REPO).refs) if pull else {"main": None}
     send(run, hub, **options)
@@ -119,3 +120,7 @@ def test_a_dry_run_says_what_the_push_then_does(name, run, hub, capsys):
     )
     (target,) = [ref for ref in changed if not ref.startswith("step-")]
     assert f"one commit, {len(repo.files(target)) - 1} files" in told[0], "and .gitattributes"
+    pushed = repo.files(target)["README.md"].decode()
+    assert card.split("---\n", 2)[2].strip() == pushed.split("---\n", 2)[2].strip(), (
+        "but for what the Hub holds already"
+    )

@@ -12,14 +12,16 @@ def push(arguments: list[str]) -> None:
     parser.add_argument("--private", action="store_true", help="make a new repository private")
     parser.add_argument("--revision", help="a branch, made if there is none, or refs/pr/N")
     parser.add_argument("--create-pr", action="store_true", help="open a pull request")
-    parser.add_argument("--dry-run", action="store_true", help="say what would be done, without a network")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="print what would be done and the card, without a network"
+    )
     given = parser.parse_args(arguments)
     register()
     options = {"private": given.private, "revision": given.revision, "create_pr": given.create_pr}
     if given.dry_run:
         from ..hub.release import plan
 
-        print("\n".join(plan(given.run, given.repo_id, **options)))
+        print("\n".join(plan(given.run, given.repo_id, **options, show_card=True)))
         return
     from ..hub.publish import push as publish
 

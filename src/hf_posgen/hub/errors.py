@@ -16,7 +16,9 @@ class PushError(RuntimeError):
 
 @dataclass(frozen=True)
 class Trouble:
-    """sentence: what to tell. again: it may pass by itself. wait: seconds that the Hub asks for, if it does."""
+    """What went wrong.
+
+    sentence: for the user. again: it may pass by itself. wait: seconds that the Hub asks for, if it does."""
 
     sentence: str
     again: bool = False
@@ -24,12 +26,12 @@ class Trouble:
 
 
 def scrub(text: str, token: str | None) -> str:
-    """The text without the token in use and without anything that looks like one."""
+    """Return the text without the token in use and without anything that looks like one."""
     return TOKEN.sub("[token]", text.replace(token, "[token]") if token else text)
 
 
 def diagnose(error: BaseException, repo_id: str, endpoint: str) -> Trouble | None:
-    """What an exception of the Hub's client means; None for one that is no trouble with the Hub."""
+    """Return what an exception of the Hub's client means; None for one that is no trouble with the Hub."""
     if isinstance(error, HfHubHTTPError):
         return _answered(error, repo_id, endpoint)
     if isinstance(error, OfflineModeIsEnabled):
@@ -53,11 +55,11 @@ def diagnose(error: BaseException, repo_id: str, endpoint: str) -> Trouble | Non
 
 
 def _answered(error: HfHubHTTPError, repo_id: str, endpoint: str) -> Trouble:
-    status, said = error.response.status_code, _line(error.server_message or "")
+    status, message = error.response.status_code, _line(error.server_message or "")
     if status == 429:
-        return Trouble(f"{endpoint} asks for fewer requests (429): try again later", True, _asked_wait(error))
+        return Trouble(f"{endpoint} asks for fewer requests (429): try again later", True, _requested_wait(error))
     if status >= 500 or status == 408:
-        return Trouble(f"{endpoint} answered {status}: try again later", True, _asked_wait(error))
+        return Trouble(f"{endpoint} answered {status}: try again later", True, _requested_wait(error))
     if status in (409, 412):
         return Trouble(f"{repo_id} keeps changing while it is pushed to ({status}): try again later", again=True)
     if isinstance(error, RepositoryNotFoundError):
@@ -68,18 +70,18 @@ def _answered(error: HfHubHTTPError, repo_id: str, endpoint: str) -> Trouble:
             f"or make a token with write access at {endpoint}/settings/tokens"
         )
     if status == 403:
-        return Trouble(f"the access token may not write to {repo_id}: it needs write access there{_quoted(said)}")
-    return Trouble(f"{endpoint} answered {status} for {repo_id}{_quoted(said)}")
+        return Trouble(f"the access token may not write to {repo_id}: it needs write access there{_quoted(message)}")
+    return Trouble(f"{endpoint} answered {status} for {repo_id}{_quoted(message)}")
 
 
-def _asked_wait(error: HfHubHTTPError) -> float | None:
-    """Seconds of `Retry-After`, at most five minutes."""
-    asked = error.response.headers.get("Retry-After", "")
-    return min(float(asked), 300.0) if asked.isdigit() else None
+def _requested_wait(error: HfHubHTTPError) -> float | None:
+    """Return the seconds of `Retry-After`, at most five minutes."""
+    seconds = error.response.headers.get("Retry-After", "")
+    return min(float(seconds), 300.0) if seconds.isdigit() else None
 
 
-def _quoted(said: str) -> str:
-    return f" ({said})" if said else ""
+def _quoted(message: str) -> str:
+    return f" ({message})" if message else ""
 
 
 def _line(text) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from huggingface_hub import HfApi
 
 from ..card.model_card import render
-from ..run.folder import state_name
+from ..run.folder import CARD, state_name
 from ..tasks import TASKS
 from ..tasks.dataset.published import benchmark, named, repository
 from .errors import PushError
@@ -39,8 +39,11 @@ def plan(
     private: bool = False,
     revision: str | None = None,
     create_pr: bool = False,
+    show_card: bool = False,
 ) -> list[str]:
-    """Return what `push` would do, a line each, without a network. Raises as `push` does for what can't be."""
+    """Return what `push` would do, a line each, and on demand the card, without a network.
+
+    Raises as `push` does for what can't be."""
     check_name(repo_id)
     revision = check_revision(revision, create_pr)
     run, pull = open_finished_run(run_folder), PULL.fullmatch(revision or "")
@@ -60,7 +63,8 @@ def plan(
         f"model {repo_id}: {made}",
         f"  {target}: one commit, {count} files, {size / 1e6:.1f} MB, {len(rows)} rows of results",
     ]
-    return lines + [f"  branch {state_name(step)}: the checkpoint after {step} steps" for step in steps]
+    lines += [f"  branch {state_name(step)}: the checkpoint after {step} steps" for step in steps]
+    return lines + (["", "README.md:", "", *texts[CARD].splitlines()] if show_card else [])
 
 
 def plan_dataset(folder: str | Path, repo_id: str, private: bool = False) -> list[str]:
