@@ -4,8 +4,13 @@ import json
 
 import pytest
 
+from hf_posgen.evaluation.targets import run_evaluation
+from hf_posgen.report.markdown import report
 from hf_posgen.run.folder import RunFolder, state_name, step_of
 from hf_posgen.run.saved_state import commit
+from hf_posgen.sweep.folder import SweepFolder
+from hf_posgen.tasks import export_task
+from tests.helpers.synthetic_rows import study1
 from tests.helpers.training_helpers import small_run
 
 
@@ -63,3 +68,26 @@ def test_two_processes_never_train_in_one_folder(tmp_path):
         pass
     with folder.locked():
         pass
+
+
+def under_a_file(tmp_path):
+    (tmp_path / "file").write_text("mine")
+    return tmp_path / "file" / "out"
+
+
+WRITERS = {
+    "train": lambda out: RunFolder(out).claim(small_run()),
+    "sweep": lambda out: SweepFolder(out).claim("name: x"),
+    "evaluate": lambda out: run_evaluation("nowhere", out=out),
+    "report": lambda out: report(study1(), out),
+    "export": lambda out: export_task("fixed_offset", out, count=2, train_count=2),
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_folder_under_a_file_is_refused_before_the_work(tmp_path, name):
+    out = under_a_file(tmp_path)
+    with pytest.raises(ValueError, match=r"can't be a folder: .*file is a file; choose another place") as error:
+        WRITERS[name](out)
+    assert "Errno" not in str(error.value)
+    assert (tmp_path / "file").read_text() == "mine"

@@ -7,6 +7,17 @@ import tempfile
 from pathlib import Path
 
 
+def require_folder(path: str | Path) -> None:
+    """Raise `ValueError` where a folder can't be made, or nothing may be written into it: for a check before the work."""
+    existing = Path(path).absolute()
+    while not existing.exists() and existing != existing.parent:
+        existing = existing.parent
+    if not existing.is_dir():
+        raise ValueError(f"{path} can't be a folder: {existing} is a file; choose another place")
+    if not os.access(existing, os.W_OK | os.X_OK):
+        raise ValueError(f"{path} can't be written: you may not write into {existing}; choose another place")
+
+
 def write_text(path: Path, text: str) -> None:
     """Write beside, then rename: a reader sees the old file or the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 from huggingface_hub.errors import EntryNotFoundError
 
-from ..common.files import to_json, write_text
+from ..common.files import require_folder, to_json, write_text
 from ..common.yaml_text import read_yaml
 from ..run.build import build_run, merge
 from ..run.folder import LOG, MODEL_CONFIG, RUN, RunFolder
@@ -47,6 +47,8 @@ def run_evaluation(
     that a folder already holds of the same evaluation stay beside the new ones. Raises `ValueError`, before anything is
     measured, for an `out` that holds the rows of another one: of other weights under the same name, say."""
     own, kept = RunFolder(name), None if out is None else RunFolder(out)
+    if kept is not None:
+        require_folder(kept.path)
     elsewhere = kept is not None and kept.path.resolve() != own.path.resolve()
     if elsewhere and kept.is_run:
         raise ValueError(f"{out} is a run folder, whose rows are its own: choose another folder for those of {name}")

@@ -5,7 +5,7 @@ import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..common.files import read_rows, write_text
+from ..common.files import read_rows, require_folder, write_text
 from ..common.yaml_text import read_yaml
 from ..results.definitions import DEFINITIONS
 from ..results.frame import frame, panels
@@ -62,6 +62,7 @@ def report(
     from .curves import overview as draw_overview
     from .figures import FIGURES
 
+    require_folder(out)
     shown, out = panels(frame(rows)), Path(out)
     overview = draw_overview(shown, out / "figures")
     figures, described = [overview] if overview else [], []

@@ -12,7 +12,7 @@ import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..common.files import read_rows, write_text
+from ..common.files import read_rows, require_folder, write_text
 from ..common.yaml_text import dump_yaml, read_yaml
 from .build import build_run
 from .saved_state import PARTIAL, fault
@@ -172,6 +172,7 @@ class RunFolder:
 
     def claim(self, run: RunConfig) -> None:
         """Make the folder, or check that it holds this very run. Raises `ValueError` otherwise."""
+        require_folder(self.path)
         self.path.mkdir(parents=True, exist_ok=True)
         tree = to_tree(run)
         if self.is_run:

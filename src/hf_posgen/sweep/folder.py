@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..common.files import write_text
+from ..common.files import require_folder, write_text
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,7 @@ class SweepFolder:
 
     def claim(self, text: str) -> None:
         """Keep the sweep's own text in the folder. Raises `ValueError` for a folder that holds anything but a sweep."""
+        require_folder(self.path)
         if (
             self.path.exists()
             and (not self.path.is_dir() or any(self.path.iterdir()))

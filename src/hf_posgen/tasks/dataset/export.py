@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from ...common.files import require_folder
 from ..core.task import Task
 from ..registry import build_task, config_name, config_spec, custom_name, generated_class, resolve_task
 from .builder import check_sizes
@@ -37,6 +38,7 @@ def export_task(
     Raises `ValueError` for an unknown task, configuration or parameter, `FileExistsError` for a folder that is not empty.
     """
     folder = Path(folder)
+    require_folder(folder.parent)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise FileExistsError(f"{folder} is not empty: export into a new folder")
     chosen = _chosen(task, configs)
