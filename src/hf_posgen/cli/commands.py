@@ -178,10 +178,11 @@ def report(arguments: list[str]) -> None:
     )
     given = parser.parse_args(arguments)
     from ..common.names import pairs_of_arms
-    from ..report.markdown import collect_rows, declared_contrasts, summary_tables
+    from ..report.markdown import collect_rows, declared_contrasts, import_modules_of, summary_tables
     from ..report.markdown import report as make_report
 
     rows = collect_rows(given.folders)
+    import_modules_of(given.folders)
     pairs = declared_contrasts(given.folders)
     if given.contrasts:
         pairs = pairs_of_arms(given.contrasts, dict.fromkeys(row["arm"] for row in rows))

@@ -11,6 +11,7 @@ from ..results.aggregate import over_seeds
 from ..results.columns import SCORES
 from ..results.panel import Panel
 from .captions import facts
+from .escape import for_figure
 from .style import GREY, Style, styles
 
 
@@ -89,7 +90,7 @@ def handle(arm: str, style: Style, fitted: int, seeds: int) -> Line2D:
         marker=style.marker,
         ms=5,
         mfc=colour if style.variant == 0 else "white",
-        label=arm + note,
+        label=for_figure(arm + note),
     )
 
 
@@ -102,7 +103,7 @@ def curves(panel: Panel, out: Path) -> list[Path]:
             figure, row = grid(1, len(shown), 5.4 if len(shown) > 1 else 6.8, 4.3)
             handles = [h for ax, metric in zip(row[0], shown, strict=True) for h in curve(ax, panel, axis, metric)]
             legend(figure, handles, 4)
-            figure.suptitle(f"{panel.title}: unseen {axis}\n{facts(panel)}", fontsize=10, ha="left", x=0.02)
+            figure.suptitle(f"{for_figure(panel.title)}: unseen {axis}\n{facts(panel)}", fontsize=10, ha="left", x=0.02)
             paths.append(save(figure, out / f"{panel.slug}_{axis}"))
     return paths
 
@@ -122,7 +123,7 @@ def overview(shown: list[Panel], out: Path) -> Path | None:
             columns_of_it = 4 if max(len(handle.get_label()) for handle in handles) < 20 else 3
             legend(ax, handles, columns_of_it)
             lines = max(lines, -(-(len(handles) + 1) // columns_of_it))
-            ax.set_title(f"{panel.title}: unseen {axis}", fontweight="bold", pad=30)
+            ax.set_title(f"{for_figure(panel.title)}: unseen {axis}", fontweight="bold", pad=30)
             ax.annotate(
                 facts(panel),
                 (0, 1),

@@ -12,6 +12,7 @@ from ..plotting import LOOK, grid, save
 from ..results.columns import label
 from ..results.panel import Panel
 from .captions import facts
+from .escape import for_figure
 
 
 def heat_maps(panel: Panel, out: Path) -> list[Path]:
@@ -24,7 +25,9 @@ def heat_maps(panel: Panel, out: Path) -> list[Path]:
     with matplotlib.rc_context(LOOK):
         draw = _maps if min(lengths, distances) > 1 else _strips
         figure = draw(tested)
-        figure.suptitle(f"{panel.title}, mean over the seeds that fit\n{facts(panel)}", fontsize=10, ha="left", x=0.02)
+        figure.suptitle(
+            f"{for_figure(panel.title)}, mean over the seeds that fit\n{facts(panel)}", fontsize=10, ha="left", x=0.02
+        )
         return [save(figure, out / f"{panel.slug}_heat")]
 
 
@@ -41,7 +44,7 @@ def _maps(panel: Panel) -> Figure:
             painted = paint(ax, values, fitted)
             image = painted if fitted else image
             outline(ax, rows, values)
-            ax.set(title=arm if fitted else f"{arm} (did not fit)", xlabel="length")
+            ax.set(title=for_figure(arm if fitted else f"{arm} (did not fit)"), xlabel="length")
         for ax in row[len(some) :]:
             ax.set_visible(False)
         row[0].set_ylabel(f"{label(metric)}\ndistance")
@@ -62,7 +65,7 @@ def _strips(panel: Panel) -> Figure:
             strip = pivot(rows.table, "arm", axis, metric).reindex(columns=columns)
             paint(ax, strip, fitted)
             outline(ax, rows, strip, axis)
-            ax.set_yticks([0], [arm if fitted else f"{arm}\n(did not fit)"])
+            ax.set_yticks([0], [for_figure(arm if fitted else f"{arm}\n(did not fit)")])
             ax.set_xticks(range(len(columns)), [f"{v:g}" for v in columns] if arm == arms[-1] else [])
             ax.set_xlabel(f"{axis} (framed: trained), {label(metric)}" if arm == arms[-1] else "")
             for i, value in enumerate(strip.iloc[0] if len(strip) else []):

@@ -10,7 +10,10 @@ from ..common.yaml_text import read_yaml
 from ..results.definitions import DEFINITIONS
 from ..results.frame import frame, panels
 from ..results.panel import Panel
+from ..run.folder import RunFolder
+from ..run.imports import import_modules
 from .captions import caption, facts
+from .escape import for_markdown
 from .headline_tables import Section, headline_sections
 from .page import describe, write_page
 from .tables import axis_table, fit_table, split_table, summary_tables
@@ -44,6 +47,19 @@ def collect_rows(folders) -> list[dict]:
     return list({json.dumps(row, sort_keys=True): row for row in every}.values())  # a sweep and its runs hold the same
 
 
+def import_modules_of(folders) -> None:
+    """Import the modules that the runs of run and sweep folders name, which may register figures.
+
+    Rows need none of them: one that isn't there, or fails, is left out with a warning."""
+    runs = [RunFolder(path).run_file for folder in map(Path, folders) for path in (folder, *sorted(folder.glob("*/")))]
+    named = [name for file in runs if file.is_file() for name in read_yaml(file).get("imports") or ()]
+    for name in dict.fromkeys(named):
+        try:
+            import_modules([name])
+        except ValueError as error:
+            warnings.warn(f"{error}; the report is made without it", stacklevel=2)
+
+
 def declared_contrasts(folders) -> list[tuple[str, str]] | None:
     """The pairs of arms that sweep folders declare to test; None where none does, and all pairs are."""
     trees = [read_yaml(file) for folder in folders if (file := Path(folder) / "sweep.yaml").is_file()]
@@ -67,7 +83,7 @@ def report(
     overview = draw_overview(shown, out / "figures")
     figures, described = [overview] if overview else [], []
     blocks = [
-        f"# {title}",
+        f"# {for_markdown(title)}",
         *([f"![Every study at a glance](figures/{overview.name})"] if overview else []),
         READING,
         EXPLORE,
@@ -98,12 +114,16 @@ EXPLORE = "[report.html](report.html) holds the same rows to explore: encodings,
 
 
 def _panel(panel: Panel, figures: list[Path], sections: list[Section]) -> list[str]:
-    blocks = [f"## {panel.title}", _facts(panel), fit_table(panel).markdown()]
+    blocks = [f"## {for_markdown(panel.title)}", _facts(panel), fit_table(panel).markdown()]
     blocks += [f"![{path.stem.replace('_', ' ')}](figures/{path.name})" for path in figures]
     if not panel.axes:
         blocks += ["### By split", split_table(panel).markdown()]
     for section in sections:
-        blocks += [f"### {section.title}", *([section.table.markdown()] if section.table else []), *section.notes]
+        blocks += [
+            f"### {section.title}",
+            *([section.table.markdown()] if section.table else []),
+            *map(for_markdown, section.notes),
+        ]
     for axis in panel.axes:
         for metric in panel.metrics:
             words = caption(panel, axis, metric)

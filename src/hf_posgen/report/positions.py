@@ -10,6 +10,7 @@ from ..plotting import LOOK, grid, legend, level, log_lengths, save, shade
 from ..results.panel import Panel
 from .captions import facts
 from .curves import seed_lines
+from .escape import for_figure
 
 PER_OCTAVE = 4
 
@@ -57,5 +58,5 @@ def position_curve(panel: Panel, out: Path) -> list[Path]:
         level(ax, "perplexity")
         log_lengths(ax, seeds["position"])
         legend(figure, handles, 4)
-        figure.suptitle(f"{panel.title}: by position\n{facts(panel)}", fontsize=10, ha="left", x=0.02)
+        figure.suptitle(f"{for_figure(panel.title)}: by position\n{facts(panel)}", fontsize=10, ha="left", x=0.02)
         return [save(figure, out / f"{panel.slug}_position")]

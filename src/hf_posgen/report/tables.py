@@ -11,6 +11,7 @@ from ..results.panel import Panel
 from ..results.shared import shared_cells
 from ..results.statistics import clopper_pearson
 from .captions import caption
+from .escape import for_markdown
 
 KEYS = ["length", "distance"]
 WIDE = 6  # arms side by side on a terminal
@@ -25,8 +26,9 @@ class Table:
 
     def markdown(self) -> str:
         """Return it as a GitHub table."""
-        head = [name.replace("\n", "<br>") for name in self.head]
-        return tabulate(self.lines, head, tablefmt="pipe", disable_numparse=True)
+        head = ["<br>".join(map(for_markdown, name.split("\n"))) for name in self.head]
+        lines = [[for_markdown(cell) for cell in line] for line in self.lines]
+        return tabulate(lines, head, tablefmt="pipe", disable_numparse=True)
 
     def plain(self) -> str:
         """Return it as text for a terminal."""

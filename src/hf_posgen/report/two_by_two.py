@@ -14,6 +14,7 @@ from ..results.columns import label
 from ..results.panel import Panel
 from .captions import facts
 from .curves import curve
+from .escape import for_figure
 from .maps import pivot
 
 SHOWN = ("test", "longer", "farther", "both")  # nearer distances are unseen too, but no extrapolation
@@ -40,13 +41,13 @@ def two_by_two(panel: Panel, out: Path) -> list[Path]:
             ax = figure.add_subplot(grid[i // columns, i % columns])
             image = block(ax, shown.arm(arm), metric, leftmost=i % columns == 0) or image
             fitted = shown.fits[arm][0] > 0
-            ax.set_title(arm if fitted else f"{arm} (did not fit)", fontweight="bold", color="#222222")
+            ax.set_title(for_figure(arm if fitted else f"{arm} (did not fit)"), fontweight="bold", color="#222222")
         if image:
             figure.colorbar(image, ax=figure.axes, label=f"accuracy, {label(metric)}", fraction=0.03, pad=0.01)
         if beside:
             side(figure.add_subplot(grid[:, columns]), beside, [*arms, "learned"])
         figure.suptitle(
-            f"{panel.title}: unseen length × unseen distance, means over the cells shown\n{facts(shown)}",
+            f"{for_figure(panel.title)}: unseen length × unseen distance, means over the cells shown\n{facts(shown)}",
             fontsize=10,
             ha="left",
             x=0.02,
@@ -117,7 +118,7 @@ def side(ax, panel: Panel, arms: list[str]) -> None:
     fitted = [arm for arm, (fit, _) in panel.fits.items() if fit]
     fitted = [arm for arm in fitted if arm in arms] or fitted
     handles = curve(ax, panel.select(panel.table["arm"].isin(fitted)), "length", panel.metrics[0])
-    ax.set_title(f"{panel.title}: length alone", fontweight="bold", pad=16)
+    ax.set_title(f"{for_figure(panel.title)}: length alone", fontweight="bold", pad=16)
     ax.legend(handles=handles, ncol=2, frameon=False, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.2))
 
 

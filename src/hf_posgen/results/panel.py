@@ -1,5 +1,6 @@
 """A panel: the runs that a figure or a table compares, with what is known of them worked out once."""
 
+import hashlib
 import math
 import re
 from collections.abc import Sequence
@@ -27,7 +28,11 @@ class Panel:
 
     @property
     def slug(self) -> str:
-        return re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-") or "results"
+        """The start of the panel's file names: its name in plain letters, with a digest where that isn't its own."""
+        plain = _plain(self.name)
+        if any(_plain(panel.name) == plain and panel.name != self.name for panel in self.siblings):
+            plain += f"-{hashlib.sha256(self.name.encode()).hexdigest()[:8]}"
+        return plain
 
     def select(self, rows: pd.Series) -> "Panel":
         """Return the panel of some of the rows."""
@@ -168,6 +173,10 @@ class Panel:
         for key in self.baseline_keys(metric):
             out[BASELINES[key]] = baseline(rows, key).groupby(rows[axis]).mean().dropna()
         return {name: values for name, values in out.items() if len(values)}
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:80] or "results"
 
 
 def baseline(rows: pd.DataFrame, key: str) -> pd.Series:
