@@ -141,6 +141,27 @@ def test_copying_baselines_are_what_they_must_be():
     assert found == {f"ngram_{n}{end}": value for n in (1, 2) for end, value in (("", 0.5), ("_rest", 1.0))}
 
 
+def test_a_baseline_skips_what_it_does_not_read():
+    """Against a loop over the tokens that are read; 9 stands in the way and is never pasted."""
+    rng = np.random.default_rng(1)
+    tokens = rng.integers(4, size=(30, 25))
+    tokens[rng.random(tokens.shape) < 0.4] = 9
+    labels = np.where(np.arange(25) >= 15, tokens, IGNORE)
+    labels[tokens == 9] = IGNORE
+    for n in (1, 2):
+        right = 0
+        for row, answers in zip(tokens.tolist(), labels.tolist(), strict=True):
+            for t in np.flatnonzero(np.array(answers) != IGNORE).tolist():
+                read = [x for x in row[:t] if x != 9]
+                guesses = []
+                for m in (2, 1)[2 - n :]:
+                    places = [s for s in range(m, len(read)) if read[s - m : s] == read[len(read) - m :]]
+                    guesses += [read[places[-1]]] if places and len(read) >= m else []
+                right += bool(guesses) and guesses[0] == answers[t]
+        found = ngram_baselines(tokens, labels, tokens != 9)[f"ngram_{n}"]
+        assert found == right / (labels != IGNORE).sum() > ngram_baselines(tokens, labels)[f"ngram_{n}"]
+
+
 def test_spread_keeps_the_ends():
     assert spread(range(1, 6)) == (1, 2, 3, 4, 5)
     for values in (range(1, 255), range(16, 25), range(4081)):

@@ -64,4 +64,5 @@ class SelectiveCopying(WindowTask):
         """Return, exactly, what the commonest of the copied symbols scores, and what the n-gram baselines score on 1,000
         sequences."""
         tokens, labels = self.draw(np.random.default_rng(0), 1000, cell)
-        return {"bag_of_words": bag_of_words(self.copied, self.symbols)} | ngram_baselines(tokens, labels)
+        ngrams = ngram_baselines(tokens, labels, tokens < self.symbols)
+        return {"bag_of_words": bag_of_words(self.copied, self.symbols)} | ngrams

@@ -156,7 +156,7 @@ class StringCopy(TokenTask):
         """Return, exactly, what the commonest symbol of the string scores (each of its places is pasted, on average,
         equally often), and what the n-gram baselines score on 1,000 sequences."""
         tokens, labels, *_ = self.draw(np.random.default_rng(0), 1000, cell)
-        return {"bag_of_words": self.bag(cell.distance - 1)} | ngram_baselines(tokens, labels)
+        return {"bag_of_words": self.bag(cell.distance - 1)} | ngram_baselines(tokens, labels, tokens < self.symbols)
 
     def bag(self, n: int) -> float:
         """Return how often the commonest of n symbols is right."""

@@ -183,6 +183,15 @@ class DelayCopy(TokenTask):
                 seen.append(token)
         return {place: x for place, x in answers.items() if place < len(tokens)}
 
+    def pasteable(self, tokens_NT: np.ndarray, cell: Cell) -> np.ndarray | None:
+        """Return (N, T): which tokens could be pasted, of the kinds of pairs in a cell: data tokens, for S alone the even
+        ones; None: all, with "raw" sources."""
+        if self.source == "raw":
+            return None
+        kinds = self.kinds if self.asked == "all" or cell.distance is None else self.asked
+        data = tokens_NT < self.symbols
+        return data & (tokens_NT % 2 == 0) if kinds == "S" else data
+
     def chance(self, cell: Cell) -> float:
         """Return the accuracy of a uniform guess among the symbols of the kind of paste, by their shares of the scored
         tokens."""
@@ -212,4 +221,5 @@ def _ceiling(task: DelayCopy, cell: Cell) -> float:
 @cache
 def _baselines(task: DelayCopy, cell: Cell) -> dict[str, float]:
     tokens, labels = task.draw(np.random.default_rng(0), 1000, cell)
-    return {"bag_of_words": measured_bag_of_words(tokens, labels, task.symbols)} | ngram_baselines(tokens, labels)
+    bag_of_words = measured_bag_of_words(tokens, labels, task.symbols)
+    return {"bag_of_words": bag_of_words} | ngram_baselines(tokens, labels, task.pasteable(tokens, cell))
