@@ -13,7 +13,7 @@ from tqdm.auto import tqdm
 
 from ...analysis import ANALYSES, analyze
 from ...common.files import write_text
-from ...common.yaml_text import read_yaml
+from ...run.folder import RunFolder
 from ...sweep.spec import read_sweep
 from ..steps import accuracy_cell, evaluate_again, part_of, trained
 from ..verdict_page import verdict_page
@@ -54,19 +54,21 @@ def reproduce(
 
 
 def evaluated_at_the_end(rows: list[dict], out: Path) -> list[dict]:
-    """Rows of what the last position answers, for runs trained and measured at every position too: of a longer sequence's
-    positions many lie inside the trained range, and their mean says little about those beyond."""
-    found = []
-    for run, mine in itertools.groupby(rows, lambda row: row["run"]):
-        mine = list(mine)
-        if read_yaml(out / run / "run.yaml")["task"].get("query") == "every":
-            last = evaluate_again(out / run, "last", {"query": "last"})
-            mine = [row | {key: mine[0][key] for key in ("panel", "arm", "fit")} for row in last]
-        found += mine
-    return found
+    """Return rows of what the last position answers, for runs trained and measured at every position too: of a longer
+    sequence's positions many lie inside the trained range, and their mean says little about those beyond."""
+    at_the_end = []
+    for name, group in itertools.groupby(rows, lambda row: row["run"]):
+        run_rows = list(group)
+        folder = RunFolder(out / name)
+        if folder.config_tree()["task"].get("query") == "every":
+            facts = {key: run_rows[0][key] for key in ("panel", "arm", "fit")}
+            run_rows = [row | facts for row in evaluate_again(folder.path, "last", {"query": "last"})]
+        at_the_end += run_rows
+    return at_the_end
 
 
 def wanted(run: Run) -> tuple[str, ...]:
+    """Return which analyses a run gets: all of them for the first seed, else what its panel's claims need."""
     if run.seed == 0:
         return tuple(ANALYSES)
     extra = ("dilution",) if (run.panel, run.arm) == ("offset3", "rope") else ()
@@ -74,7 +76,7 @@ def wanted(run: Run) -> tuple[str, ...]:
 
 
 def _analyze_all(runs: list[Run], workers: int, quiet) -> None:
-    """Every run's missing analyses, over worker processes."""
+    """Measure every run's missing analyses, over worker processes."""
     jobs = [(run.folder, [name for name in wanted(run) if name not in run.analysis], run.seed == 0) for run in runs]
     jobs = [job for job in jobs if job[1]]
     if not jobs:
@@ -87,7 +89,7 @@ def _analyze_all(runs: list[Run], workers: int, quiet) -> None:
 
 
 def _one_thread() -> None:
-    """In a worker: small models gain nothing from two threads, and there is a worker per core."""
+    """Prepare a worker: small models gain nothing from two threads, and there is a worker per core."""
     import torch
     import transformers
 
@@ -101,7 +103,7 @@ def _analyze_one(folder: Path, names: list[str], figures: bool) -> None:
 
 
 def write_outcome(out: Path, runs: list[Run], verdicts: list[Verdict]) -> None:
-    """The numbers as JSON, the verdicts and the table as Markdown, the figures."""
+    """Write the numbers as JSON, the verdicts and the table as Markdown, the figures."""
     from .figures import figures
     from .handmade_table import accuracy_by_length
 
@@ -117,16 +119,17 @@ LENGTHS = (16, 17, 24, 48, 128, 512, 1024)
 
 
 def table(runs: list[Run], by_hand: dict[int, float]) -> str:
-    """Every arm: share of seeds that fit, and mean accuracy with Student's t interval over those (over all where none)."""
+    """Return every arm as a Markdown table: share of seeds that fit, and mean accuracy with Student's t interval over
+    those (over all where none fits)."""
     lines = []
     for panel, arm in dict.fromkeys((run.panel, run.arm) for run in runs):
-        every, fitted = runs_of(runs, panel, arm, fitted=False), runs_of(runs, panel, arm)
-        shown = fitted or every
+        all_runs, fitted = runs_of(runs, panel, arm, fitted=False), runs_of(runs, panel, arm)
+        shown = fitted or all_runs
         line = {
             "panel": panel,
             "arm": arm,
-            "parameters": f"{every[0].parameters:,}",
-            "fit": f"{len(fitted)} of {len(every)}",
+            "parameters": f"{all_runs[0].parameters:,}",
+            "fit": f"{len(fitted)} of {len(all_runs)}",
         }
         line |= {str(n): accuracy_cell(summary(run.accuracy[n] for run in shown if n in run.accuracy)) for n in LENGTHS}
         lines.append(line)
