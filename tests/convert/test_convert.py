@@ -1,5 +1,7 @@
 """The same numbers as transformers' own models, both ways where there are two, and a clear sentence where there is none."""
 
+from pathlib import Path
+
 import pytest
 import torch
 from transformers import (
@@ -20,6 +22,9 @@ from transformers import (
 
 from hf_posgen import PosGenConfig, PosGenForCausalLM
 from hf_posgen.convert import convert, from_transformers, to_llama
+from tests.helpers.hub_helpers import python
+from tests.helpers.standin_hub import hub_fixture  # noqa: F401
+from tests.helpers.tiny_models import byte_level_bpe
 
 V, L = 29, 24
 SIZES = {"vocab_size": V, "hidden_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4}
@@ -268,3 +273,72 @@ def test_wrong_ways(tmp_path):
     with pytest.raises(ValueError, match="no conversion from 't5' to posgen; allowed: bloom, gpt2"):
         convert(tmp_path / "t5", tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def with_chat(folder):
+    """A tokenizer with two chat templates, as a model of today has them."""
+    tokenizer = byte_level_bpe()
+    tokenizer.chat_template = {"default": "{{ messages[0].content }}!", "tool_use": "{{ messages[0].content }}?"}
+    tokenizer.save_pretrained(folder)
+    return tokenizer
+
+
+def test_all_of_a_tokenizer_travels(tmp_path):
+    """There and back: chat templates, special tokens and whatever else transformers writes for one."""
+    source = tmp_path / "llama"
+    llama(vocab_size=320).save_pretrained(source)
+    tokenizer = with_chat(source)
+    (source / "tokenizer-notes").mkdir()
+    ours = convert(source, tmp_path / "ours")
+    for folder in (ours, convert(ours, tmp_path / "again")):
+        travelled = AutoTokenizer.from_pretrained(folder)
+        assert travelled.chat_template == tokenizer.chat_template
+        for name in ("default", "tool_use"):
+            chat, options = [{"role": "user", "content": "in he"}], {"chat_template": name, "tokenize": False}
+            assert travelled.apply_chat_template(chat, **options) == tokenizer.apply_chat_template(chat, **options)
+        assert travelled("in he on")["input_ids"] == tokenizer("in he on")["input_ids"]
+        assert travelled.bos_token == tokenizer.bos_token
+
+
+def test_a_model_without_a_tokenizer_gets_none(tmp_path):
+    for build in (gpt2, llama, gpt_neox):
+        build().save_pretrained(tmp_path / build.__name__)
+        ours = convert(tmp_path / build.__name__, tmp_path / f"{build.__name__}-ours")
+        assert not list(ours.glob("*token*"))
+
+
+def test_weights_in_an_old_format(tmp_path):
+    source = llama()
+    source.save_pretrained(tmp_path / "llama")
+    (tmp_path / "llama" / "model.safetensors").unlink()
+    torch.save(source.state_dict(), tmp_path / "llama" / "pytorch_model.bin")
+    assert_same_logits(source, AutoModelForCausalLM.from_pretrained(convert(tmp_path / "llama", tmp_path / "ours")))
+
+
+def test_a_conversion_that_breaks_leaves_nothing(tmp_path, monkeypatch):
+    llama(vocab_size=320).save_pretrained(tmp_path / "llama")
+    with_chat(tmp_path / "llama")
+
+    def full(self, folder, **options):
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr("transformers.PreTrainedTokenizerBase.save_pretrained", full)
+    with pytest.raises(OSError, match="no space left"):
+        convert(tmp_path / "llama", tmp_path / "ours")
+    assert [path.name for path in tmp_path.iterdir()] == ["llama"]
+
+
+def test_weights_in_an_old_format_on_the_hub(hub, tmp_path):
+    source = llama(vocab_size=320)
+    source.save_pretrained(tmp_path / "llama")
+    with_chat(tmp_path / "llama")
+    (tmp_path / "llama" / "model.safetensors").unlink()
+    torch.save(source.state_dict(), tmp_path / "llama" / "pytorch_model.bin")
+    repo = hub.create("lab/llama")
+    for file in filter(Path.is_file, (tmp_path / "llama").rglob("*")):
+        repo.write(str(file.relative_to(tmp_path / "llama")), file.read_bytes())
+    code = f"from hf_posgen.convert import convert; print(convert('lab/llama', {str(tmp_path / 'ours')!r}))"
+    environment = hub.environment(tmp_path / "home") | {"DISABLE_SAFETENSORS_CONVERSION": "1"}
+    python(code, environment, tmp_path / "home")
+    assert_same_logits(source, AutoModelForCausalLM.from_pretrained(tmp_path / "ours"))
+    assert set(AutoTokenizer.from_pretrained(tmp_path / "ours").chat_template) == {"default", "tool_use"}
