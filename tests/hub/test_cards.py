@@ -141,3 +141,12 @@ def test_two_tasks_do_not_share_a_repository():
     other = describe(build_task(config_spec("induction", "small_64"))).text().encode()
     with pytest.raises(ValueError, match="small_64/manifest.json belongs to task 'induction', not 'fixed_offset'"):
         merge_dataset(PUSHED, EXPORTED, "me/data", There({"small_64/manifest.json": other}))
+
+
+@pytest.mark.parametrize("content", [b"\xef\xbb\xbf- a: 1\r\n", b"# \xfc\n", b"no: results\n", b""])
+def test_result_files_of_others_are_left_as_they_are_byte_for_byte(content):
+    from hf_posgen.hub.merge_model_card import merge_model
+
+    there = There({".eval_results/theirs.yaml": content, "results.jsonl": b"{}", "LICENSE": b"\xfc"})
+    out = merge_model({"README.md": MODEL}, "sha256:0", there)
+    assert out == {"README.md": MODEL.encode(), "results.jsonl": None}

@@ -32,8 +32,12 @@ def merge_model(texts: dict[str, str], weights: str, there: Remote) -> dict[str,
         out[CARD] = merge_card(texts[CARD], there.read(CARD)).encode()
     for path in there.files:
         if fnmatchcase(path, f"{HUB_RESULTS}/*.yaml"):
-            merged = merge_entries(texts.get(path), there.read(path).decode("utf-8-sig", "replace"), weights)
-            out[path] = None if merged is None else merged.encode()
+            text = there.read(path).decode("utf-8-sig", "replace")
+            merged = merge_entries(texts.get(path), text, weights)
+            if merged != text:  # a file of others stays as it is, byte for byte
+                out[path] = None if merged is None else merged.encode()
+            elif path in texts:
+                out[path] = there.read(path)
         elif any(fnmatchcase(path, pattern) for pattern in STALE):
             out[path] = None
     return out
