@@ -438,7 +438,8 @@ def test_a_drawn_line_per_seed_below_three_and_a_band_from_three_on():
 
     def drawn(seeds):
         ax = Figure().subplots()
-        report_figures.curve(ax, panel_of(study2(seeds, arms=("rope",))), "distance", "first_accuracy")
+        handles = report_figures.curve(ax, panel_of(study2(seeds, arms=("rope",))), "distance", "first_accuracy")
+        assert ("band: 95 % t interval over seeds" in [handle.get_label() for handle in handles]) == (seeds >= 3)
         blue = [line for line in ax.lines if line.get_color() == STYLES["rope"][0]]
         return len(blue), len(ax.collections)
 

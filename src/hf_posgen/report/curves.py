@@ -4,10 +4,12 @@ import math
 from pathlib import Path
 
 import matplotlib
+from matplotlib.artist import Artist
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
 from ..plotting import LOOK, grid, legend, level, log_lengths, reference_lines, save, shade
-from ..results.aggregate import over_seeds
+from ..results.aggregate import FEWEST, over_seeds
 from ..results.columns import SCORES
 from ..results.panel import Panel
 from .captions import facts
@@ -15,7 +17,7 @@ from .escape import for_figure
 from .style import GREY, Style, styles
 
 
-def curve(ax, panel: Panel, axis: str, metric: str) -> list[Line2D]:
+def curve(ax, panel: Panel, axis: str, metric: str) -> list[Artist]:
     """Draw a score along an axis; return the handles of the legend."""
     seeds = panel.by_seed(axis, metric)
     shade(ax, panel.trained_ranges(axis))
@@ -27,7 +29,7 @@ def curve(ax, panel: Panel, axis: str, metric: str) -> list[Line2D]:
     return handles + reference_lines(ax, panel.references(axis, metric))
 
 
-def seed_lines(ax, panel: Panel, seeds, axis: str, metric: str) -> list[Line2D]:
+def seed_lines(ax, panel: Panel, seeds, axis: str, metric: str) -> list[Artist]:
     """Draw one arm after the other, from the columns `axis` and `metric` of `seeds` (arm, fit, seed); return the handles.
 
     From three fitting seeds on: their mean and its t interval. Below that every seed is a thin line of its own. Seeds that
@@ -36,29 +38,30 @@ def seed_lines(ax, panel: Panel, seeds, axis: str, metric: str) -> list[Line2D]:
     arms = [arm for arm in panel.arms if (seeds["arm"] == arm).any()]
     for under, arm in enumerate(reversed(arms)):
         rows, (fitted, all_seeds) = seeds[seeds["arm"] == arm], panel.fits[arm]
-        width = 1.2 + min(under, 4) * 0.4  # what lies under another line stays visible beside it
         for _, run in rows[~rows["fit"]].groupby("seed"):
             draw(ax, run[axis], run[metric], look[arm], fitted=False)
         good = rows[rows["fit"]]
-        if fitted >= 3:
-            band(ax, good, axis, metric, look[arm], width + 0.4, under)
+        if fitted >= FEWEST:
+            band(ax, good, axis, metric, look[arm], under)
         else:
             for _, run in good.groupby("seed"):
-                draw(ax, run[axis], run[metric], look[arm], width=width, under=under)
+                draw(ax, run[axis], run[metric], look[arm], under=under)
         handles.insert(0, handle(arm, look[arm], fitted, all_seeds))
+    if any(panel.fits[arm][0] >= FEWEST for arm in arms):
+        handles.append(Patch(color="#888888", alpha=0.17, label="band: 95 % t interval over seeds"))
     return handles
 
 
-def draw(ax, x, y, style: Style, fitted: bool = True, width: float = 1.3, under: int = 0) -> None:
+def draw(ax, x, y, style: Style, fitted: bool = True, under: int = 0) -> None:
     colour = style.colour if fitted else GREY
     ax.plot(
         x,
         y,
         color=colour,
         ls=style.dash if fitted else (0, (1, 1.6)),
-        lw=width if fitted else 0.9,
+        lw=1.6 if fitted else 0.9,
         marker=style.marker,
-        ms=4.4 + width / 4 if fitted else 3.6,
+        ms=4.8 if fitted else 3.6,
         mfc=colour if style.variant == 0 else "white",
         mec=colour if style.variant else "white",
         mew=0.9 if style.variant else 0.4,
@@ -67,13 +70,13 @@ def draw(ax, x, y, style: Style, fitted: bool = True, width: float = 1.3, under:
     )
 
 
-def band(ax, good, axis: str, metric: str, style: Style, width: float, under: int) -> None:
+def band(ax, good, axis: str, metric: str, style: Style, under: int) -> None:
     """Draw the mean over seeds, and its interval where there are three."""
     x, means = [], []
     for point, values in good.groupby(axis)[metric]:
         x.append(point)
         means.append(over_seeds(values, SCORES[metric].bounds))
-    draw(ax, x, [mean.mean for mean in means], style, width=width, under=under)
+    draw(ax, x, [mean.mean for mean in means], style, under=under)
     low = [math.nan if mean.low is None else mean.low for mean in means]
     high = [math.nan if mean.high is None else mean.high for mean in means]
     ax.fill_between(x, low, high, color=style.colour, alpha=0.17, lw=0, zorder=1.5)
