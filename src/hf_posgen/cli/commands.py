@@ -28,10 +28,10 @@ def train(arguments: list[str]) -> None:
     given = parser.parse_args(rest).as_dict()
     tree = run_tree(given, specs)
     register()
-    from ..common.files import read_rows
     from ..report.markdown import summary_tables
     from ..run.build import build_run
     from ..run.components import component_name
+    from ..run.folder import RunFolder
     from ..training.trainer import train as run_training
 
     run = build_run(tree)
@@ -42,7 +42,7 @@ def train(arguments: list[str]) -> None:
         uploads = partial(BackgroundPush, given["push"], private=given["private"])
     folder = run_training(run, given["out"], evaluate=not given["no_evaluate"], uploads=uploads)
     if os.environ.get("RANK", "0") == "0":  # one process speaks
-        if rows := read_rows(folder / "results.jsonl"):
+        if rows := RunFolder(folder).rows():
             print(summary_tables(rows), end="\n\n")
         what = f"{component_name(run.model, 'position_encoding')} on {run.task['name']}, {run.train.steps:,} steps"
         print(f"Run folder: {folder} ({what})")

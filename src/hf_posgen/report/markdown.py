@@ -10,7 +10,7 @@ from ..common.yaml_text import read_yaml
 from ..results.definitions import DEFINITIONS
 from ..results.frame import frame, panels
 from ..results.panel import Panel
-from ..run.folder import RunFolder
+from ..run.folder import REPORT, RESULTS, RunFolder
 from ..run.imports import import_modules
 from .captions import caption, facts
 from .escape import for_markdown
@@ -37,7 +37,7 @@ def collect_rows(folders) -> list[dict]:
     for folder in map(Path, folders):
         if not folder.is_dir():
             raise ValueError(f"no such folder: {folder}")
-        found[folder] = read_rows(folder / "results.jsonl")
+        found[folder] = read_rows(folder / RESULTS)
     empty = ", ".join(str(folder) for folder, rows in found.items() if not rows)
     if not any(found.values()):
         raise ValueError(f"{empty} holds no results.jsonl with rows: evaluate it first")
@@ -95,8 +95,8 @@ def report(
         blocks += _panel(panel, drawn, sections)
         described.append(describe(panel, sections))
     blocks += ["## What the numbers are", DEFINITIONS]
-    write_text(out / "report.md", "\n\n".join(blocks) + "\n")
-    return ReportPaths(out / "report.md", figures, write_page(described, out, title))
+    write_text(out / REPORT, "\n\n".join(blocks) + "\n")
+    return ReportPaths(out / REPORT, figures, write_page(described, out, title))
 
 
 READING = """\

@@ -16,6 +16,7 @@ from ..results.aggregate import FEWEST, mean_by
 from ..results.columns import AXES, SCORES, SPLITS, label
 from ..results.panel import Panel
 from ..results.shared import shared_at_points
+from ..run.folder import PAGE
 from .captions import facts
 from .headline_tables import Section
 from .style import styles
@@ -26,8 +27,8 @@ NUMBERS = ("length", "distance", "mean", "low", "high", "n", "count", "chance")
 
 def write_page(described: list[dict], out: Path, title: str) -> Path:
     """Write out/report.html from described panels; return its path."""
-    write_text(out / "report.html", page(described, title))
-    return out / "report.html"
+    write_text(out / PAGE, page(described, title))
+    return out / PAGE
 
 
 def page(described: list[dict], title: str) -> str:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..common.files import require_folder, write_text
+from ..run.folder import RESULTS
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,7 @@ class SweepFolder:
 
     @property
     def results(self) -> Path:
-        return self.path / "results.jsonl"
+        return self.path / RESULTS
 
     @property
     def selection(self) -> Path:
