@@ -13,6 +13,7 @@ from hf_posgen.evaluation.cells import task_facts
 from hf_posgen.evaluation.few_shot import FewShot
 from hf_posgen.evaluation.runs import open_run, save_evaluation
 from hf_posgen.evaluation.targets import run_evaluation
+from hf_posgen.report.markdown import report
 from hf_posgen.reproduce.steps import evaluate_again
 from hf_posgen.tasks import build_task
 from hf_posgen.training import train
@@ -168,3 +169,26 @@ def test_a_task_is_known_by_its_parameters():
         }.items()
     }
     assert digest.pop("again") == digest["plain"] and len(set(digest.values())) == len(digest)
+
+
+def test_a_report_knows_models_by_their_weights_too(tmp_path):
+    """Where nothing fits, two draws of data are one seed; the same weights aren't two; two models aren't one."""
+    tokenizer = tiny.byte_level_bpe()
+    first = tiny.saved(tiny.llama(len(tokenizer)), tmp_path / "a" / "m", tokenizer)
+    second = tiny.saved(tiny.llama(len(tokenizer), hidden_size=16), tmp_path / "b" / "m", tokenizer)
+    options = {"task": SHORT, "count": 4, "splits": ["test", "longer"]}
+    rows, *_ = run_evaluation(str(first), **options)
+    again, *_ = run_evaluation(str(first), data_seed=1, **options)
+    assert "0 of 1" in report(rows + again, tmp_path / "draws").markdown.read_text()
+    as_seed, *_ = run_evaluation(str(first), training_seed=1, **options)
+    with pytest.raises(
+        ValueError, match=r"'m' has the same weights \(.*\) under the seeds 0, 1: draws of data are no seeds"
+    ):
+        report(rows + as_seed, tmp_path / "seeds")
+    other, *_ = run_evaluation(str(second), **options)
+    with pytest.raises(
+        ValueError, match="arm 'm' has two runs of seed 0: run m, model_digest .*; and run m, model_digest"
+    ):
+        report(rows + other, tmp_path / "names")
+    as_seed, *_ = run_evaluation(str(second), training_seed=1, **options)
+    assert "0 of 2" in report(rows + as_seed, tmp_path / "two").markdown.read_text()

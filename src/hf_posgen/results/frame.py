@@ -40,8 +40,15 @@ def frame(rows: list[dict]) -> pd.DataFrame:
 
 
 def _refuse_twins(table: pd.DataFrame) -> None:
-    """Two runs of one arm and seed are not two seeds, and their mean is no seed's."""
-    marks = [name for name in ("run", "revision", "step") if name in table]
+    """Two runs of one arm and seed are not two seeds, and their mean is no seed's; the same weights are one seed."""
+    if "model_digest" in table:
+        for (*_, arm, digest), rows in table.groupby([*PANEL, "arm", "model_digest"]):
+            if len(seeds := sorted(rows["seed"].unique())) > 1:
+                raise ValueError(
+                    f"arm {arm!r} has the same weights ({digest}) under the seeds {', '.join(map(str, seeds))}: "
+                    "draws of data are no seeds. Leave all but one out"
+                )
+    marks = [name for name in ("run", "revision", "step", "model_digest") if name in table]
     runs = table.drop_duplicates([*PANEL, "arm", "seed", *marks])
     for (*_, arm, seed), twins in runs.groupby([*PANEL, "arm", "seed"]):
         if len(twins) > 1:

@@ -53,7 +53,10 @@ def shared_cells(rows: pd.DataFrame, by_split: bool = True) -> SharedCells:
         if not shared[key]:
             having[_name(*key)][arm] = None
     left_out = {name: tuple(arms) for name, arms in having.items()}
-    return SharedCells(rows[[shared[key] for key in keys]], left_out)
+    in_all = pd.Series(
+        [shared[key] for key in keys], index=rows.index, dtype=bool
+    )  # without rows it would pick columns
+    return SharedCells(rows[in_all], left_out)
 
 
 def _name(split: str, length: float, distance: float) -> str:
