@@ -69,7 +69,7 @@ def whole_steps(run: RunFolder) -> list[int]:
         reason = fault(state)
         if reason:
             logger.warning("state %s is not published: %s", state.name, reason)
-        elif (state / "model" / WEIGHTS).is_file():
+        elif RunFolder(state / "model").weights.is_file():
             steps.append(step_of(state))
     return steps
 
@@ -100,7 +100,7 @@ def freeze_state(model: Path, into: Path) -> Path:
     """Copy the model of a state, <run>/state/step-000500/model, with the run it belongs to. Raises `ValueError` where there
     is no such state."""
     run = RunFolder(model.absolute().parents[2])
-    missing = [path for path in (model / WEIGHTS, run.run_file) if not path.is_file()]
+    missing = [path for path in (RunFolder(model).weights, run.run_file) if not path.is_file()]
     if missing:
         raise ValueError(f"{model} is no state of a run: there is no {missing[0]}")
     freeze(model, into, model_files)
