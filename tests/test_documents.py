@@ -68,7 +68,7 @@ def folder(tmp_path, monkeypatch):
     before, modules, path = [dict(registry) for registry in registries], set(sys.modules), list(sys.path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr("hf_posgen.analysis.context.LONGEST", 32)  # an analysis looks at no longer sequences
+    monkeypatch.setattr("hf_posgen.analysis.context.LONGEST", 64)  # an analysis looks at no longer sequences
     words = "".join(f"Paragraph {i} says that {i} times two is {2 * i}.\n\n" for i in range(3000))
     (tmp_path / "corpus.txt").write_text(words, encoding="utf-8")
     yield tmp_path
