@@ -258,6 +258,32 @@ def test_the_four_means_are_those_of_the_rows():
     assert written == [f"{means[split]:.2f}".removeprefix("0") for split in ("test", "farther", "longer", "both")]
 
 
+def test_the_four_means_are_over_cells_that_all_arms_have(tmp_path, monkeypatch):
+    """An arm that was also asked far away, where it fails, is no worse beside one that was not."""
+    rows = study2(3, arms=("rope",), distances=range(4, 33)) + study2(3, arms=("alibi",), distances=range(4, 11))
+    figures = []
+    monkeypatch.setattr(report_two_by_two, "save", lambda figure, path: figures.append(figure) or path)
+    (panel,) = panels(frame(rows))
+    report_two_by_two.two_by_two(panel, tmp_path)
+    ax = next(ax for ax in figures[0].axes if ax.get_title(loc="left") == "rope")
+    at = panel.table[(panel.table["arm"] == "rope") & (panel.table["distance"] <= 10)]
+    words = [text.get_text() for text in ax.texts]
+    for split in ("farther", "both"):
+        seeds = at[at["split"] == split].groupby("seed")["first_accuracy"].mean()
+        low, high = (f"{min(1, max(0, end)):.2f}".removeprefix("0") for end in t_interval(tuple(seeds)))
+        assert {f"{seeds.mean():.2f}".removeprefix("0"), f"[{low}, {high}]"} <= set(words), words
+    note = " ".join(figures[0].get_suptitle().split())
+    assert "farther L64 d11" in note and "(only in rope)" in note and "95 % t interval over seeds" in note
+
+
+def test_a_mean_of_two_seeds_shows_both():
+    from matplotlib.figure import Figure
+
+    ax = Figure().subplots()
+    report_two_by_two.write_mean(ax, over_seeds((0.25, 0.75)), [0, 0])
+    assert [text.get_text() for text in ax.texts] == [".50", ".25, .75"]
+
+
 def test_a_task_whose_axes_are_tied_shows_what_it_was_asked():
     tied = [row for row in study2(2) if row["split"] in ("validation", "test")]
     tied += [row for row in study2(2) if row["split"] == "both" and row["distance"] in (9, 12)]

@@ -127,7 +127,7 @@ def split_table(panel: Panel) -> Table:
     def parts(rows):
         return [([split], part) for split, part in rows.groupby("split", sort=False)]
 
-    return _means(panel, ["split"], parts, shared_cells(_shown_runs(panel)).rows)
+    return _means(panel, ["split"], parts, shared_cells(shown_runs(panel)).rows)
 
 
 def both_table(panel: Panel) -> Table:
@@ -137,10 +137,10 @@ def both_table(panel: Panel) -> Table:
         cells = rows[rows["split"] == "both"].groupby(KEYS)
         return [(["trained", ""], rows[rows["split"] == "test"]), *(([f"{at:g}" for at in c], r) for c, r in cells)]
 
-    return _means(panel, KEYS, parts, _shown_runs(panel))
+    return _means(panel, KEYS, parts, shown_runs(panel))
 
 
-def _shown_runs(panel: Panel):
+def shown_runs(panel: Panel):
     """Return the rows of the seeds that fit, and of an arm where none does all."""
     unfit = [arm for arm, (fitted, _) in panel.fits.items() if not fitted]
     return panel.table[panel.table["fit"] | panel.table["arm"].isin(unfit)]
@@ -177,7 +177,7 @@ def _panel_tables(panel: Panel) -> list[str]:
         ]
     if (panel.table["split"] == "both").any():
         return [f"{panel.title}: new lengths and distances at once\n{both_table(panel).plain()}"]
-    blocks = [split_table(panel).plain(), shared_cells(_shown_runs(panel)).sentence, fit_table(panel).plain()]
+    blocks = [split_table(panel).plain(), shared_cells(shown_runs(panel)).sentence, fit_table(panel).plain()]
     tables = "\n\n".join(filter(None, blocks))
     return [f"{panel.title}: nothing was evaluated beyond the trained range\n{tables}"]
 

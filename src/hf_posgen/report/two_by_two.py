@@ -1,7 +1,9 @@
 """Seen and unseen, both axes at once: where one model holds, and where the studies seem to disagree."""
 
 import math
+import textwrap
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import matplotlib
@@ -10,27 +12,36 @@ from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
 from ..plotting import LOOK, save
-from ..results.columns import label
+from ..results.aggregate import SeedMean, over_seeds
+from ..results.columns import SCORES, label
 from ..results.panel import Panel
+from ..results.shared import shared_cells
 from .captions import facts
 from .curves import curve
 from .escape import for_figure
 from .maps import pivot
+from .tables import shown_runs
 
 SHOWN = ("test", "longer", "farther", "both")  # nearer distances are unseen too, but no extrapolation
+CHARACTERS = 13  # of a note, to an inch of the figure
 GAP = 0.045  # between what was seen and what was not, of an axis
 
 
 def two_by_two(panel: Panel, out: Path) -> list[Path]:
     """Draw length × distance for every arm of a panel that was evaluated on all four combinations of seen and unseen, with
-    the mean of each written on it.
+    the mean of each written on it: over the cells that all arms have, then over seeds.
 
     Where the same report holds a study of one fixed distance, whose lengths alone are unseen, it is drawn beside."""
     nearest, beside = panel.trained_range("distance")[0], one_fixed_distance(panel.siblings)
     shown = panel.select(panel.table["split"].isin(SHOWN) & ~(panel.table["distance"] < nearest))
-    if set(shown.table["split"]) < set(SHOWN) or shown.table["distance"].isna().all():
+    if shown.table.empty or shown.table["distance"].isna().all():
         return []
-    arms, metric = list(shown.arms), shown.metrics[0]
+    metric = shown.metrics[0]
+    shared = shared_cells(shown_runs(shown).dropna(subset=[metric]))
+    if set(shared.rows["split"]) < set(SHOWN):
+        return []
+    shown = replace(shown, table=shared.rows)
+    arms = list(shown.arms)
     columns = min(3, len(arms))
     rows = -(-len(arms) // columns)
     with matplotlib.rc_context(LOOK):
@@ -46,8 +57,14 @@ def two_by_two(panel: Panel, out: Path) -> list[Path]:
             figure.colorbar(image, ax=figure.axes, label=f"accuracy, {label(metric)}", fraction=0.03, pad=0.01)
         if beside:
             side(figure.add_subplot(grid[:, columns]), beside, [*arms, "learned"])
+        words = (
+            "Means over the cells shown; below them the 95 % t interval over seeds, with two seeds each one. "
+            f"{shared.sentence}"
+        )
+        note = textwrap.fill(words, int(CHARACTERS * figure.get_figwidth()))
+        figure.set_figheight(figure.get_figheight() + 0.16 * (note.count("\n") + 1))
         figure.suptitle(
-            f"{for_figure(panel.title)}: unseen length × unseen distance, means over the cells shown\n{facts(shown)}",
+            f"{for_figure(panel.title)}: unseen length × unseen distance\n{facts(shown)}\n{for_figure(note)}",
             fontsize=10,
             ha="left",
             x=0.02,
@@ -60,6 +77,8 @@ def block(ax, arm: Panel, metric: str, leftmost: bool):
 
     An arm that did not fit is drawn in greys, and returns None."""
     fitted = bool(arm.table["fit"].any())
+    if fitted:
+        arm = arm.select(arm.table["fit"])
     values = pivot(arm.table, "distance", "length", metric)
     x, seen_x = places(values.columns, arm.trained_range("length"))
     y, seen_y = places(values.index, arm.trained_range("distance"))
@@ -70,17 +89,11 @@ def block(ax, arm: Panel, metric: str, leftmost: bool):
             if part.size:
                 edges = [np.append(at, at[-1] + 1) for at in (x[seen_x == on_x], y[seen_y == on_y])]
                 image = ax.pcolormesh(*edges, np.ma.masked_invalid(part), vmin=0, vmax=1, cmap=colours, lw=0)
-                middle = [(at[0] + at[-1]) / 2 for at in edges]
-                ax.annotate(
-                    f"{np.nanmean(part):.2f}".removeprefix("0"),
-                    middle,
-                    ha="center",
-                    va="center",
-                    fontsize=13,
-                    fontweight="bold",
-                    color="white",
-                    path_effects=[withStroke(linewidth=2.4, foreground="#222222")],
-                )
+                inside = arm.table["length"].isin(values.columns[seen_x == on_x])
+                inside &= arm.table["distance"].isin(values.index[seen_y == on_y])
+                by_seed = arm.table[inside].groupby("seed")[metric].mean().dropna()
+                if mean := over_seeds(by_seed, SCORES[metric].bounds):
+                    write_mean(ax, mean, [(at[0] + at[-1]) / 2 for at in edges])
     ax.set_xticks(x + 0.5, [f"{v:g}" for v in values.columns], fontsize=8)
     every = max(1, math.ceil(len(y) / 14))
     ax.set_yticks(y[::every] + 0.5, [f"{v:g}" for v in values.index[::every]], fontsize=8)
@@ -94,6 +107,23 @@ def block(ax, arm: Panel, metric: str, leftmost: bool):
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
     return image if fitted else None
+
+
+def write_mean(ax, mean: SeedMean, at: list[float]) -> None:
+    """Write a mean at a place; below it its interval over seeds, with two seeds each one."""
+    style = {"ha": "center", "color": "white", "textcoords": "offset points"}
+    style["path_effects"] = [withStroke(linewidth=2.4, foreground="#222222")]
+    ax.annotate(_short(mean.mean), at, (0, 0), va="center", fontsize=13, fontweight="bold", **style)
+    if mean.low is not None:
+        under = f"[{_short(mean.low)}, {_short(mean.high)}]"
+    else:
+        under = ", ".join(map(_short, mean.values)) if mean.n > 1 else ""
+    if under:
+        ax.annotate(under, at, (0, -9), va="top", fontsize=8, **style)
+
+
+def _short(value: float) -> str:
+    return f"{value:.2f}".removeprefix("0")
 
 
 def say_seen(ax, along: str, at: float, word: str) -> None:
