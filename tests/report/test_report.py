@@ -317,6 +317,48 @@ def test_many_arms_wrap(tmp_path):
     assert report_maps.heat_maps(panels(frame(rows[: len(rows) // 2]))[0], tmp_path)[0].is_file()
 
 
+UNEVEN = (4, 5, 6, 8, 12, 24, 48)
+
+
+def drawn_heat(rows, folder, monkeypatch):
+    figures = []
+    monkeypatch.setattr(report_maps, "save", lambda figure, path: figures.append(figure) or path)
+    (panel,) = panels(frame(rows))
+    report_maps.heat_maps(panel, folder)
+    return figures[0].axes[0]
+
+
+def test_cells_of_a_map_are_as_wide_as_their_steps(tmp_path, monkeypatch):
+    ax = drawn_heat(study2(1, arms=("rope",), distances=UNEVEN, windows=(64, 128, 512)), tmp_path, monkeypatch)
+    (mesh,) = ax.collections
+    corners = np.asarray(mesh.get_coordinates())
+    up, across = corners[:, 0, 1], corners[0, :, 0]
+    at = np.log2(1 + np.array(UNEVEN))
+    assert up[1:-1] == pytest.approx((at[1:] + at[:-1]) / 2) and np.diff(up)[-1] > 3 * np.diff(up)[0]
+    assert np.diff(across)[2] > 1.8 * np.diff(across)[0], "from 128 to 512 is twice as far as from 64 to 128"
+    marked = sorted({*ax.yaxis.get_minorticklocs(), *ax.get_yticks()})
+    assert marked == pytest.approx(at), "every distance is marked, and nothing else"
+    named = dict(zip((text.get_text() for text in ax.get_yticklabels()), ax.get_yticks(), strict=True))
+    assert "48" in named and all(place == pytest.approx(np.log2(1 + float(name))) for name, place in named.items())
+    (frame_drawn,) = ax.patches
+    low, high = frame_drawn.get_y(), frame_drawn.get_y() + frame_drawn.get_height()
+    assert (low, high) == pytest.approx((up[0], up[4])), "the frame holds 4 to 8"
+
+
+def test_even_distances_stay_even(tmp_path, monkeypatch):
+    ax = drawn_heat(study2(1, arms=("rope",), distances=range(4, 33)), tmp_path, monkeypatch)
+    up = np.asarray(ax.collections[0].get_coordinates())[:, 0, 1]
+    assert up == pytest.approx(np.arange(3.5, 33))
+
+
+def test_a_strip_breaks_where_steps_are_larger(tmp_path, monkeypatch):
+    ax = drawn_heat(study2(1, arms=("rope",), distances=UNEVEN, windows=(64,)), tmp_path, monkeypatch)
+    assert [text.get_text() for text in ax.get_xticklabels()] == [f"{value}" for value in UNEVEN]
+    cells = sorted(patch.get_x() for patch in ax.patches if patch.get_width() == 1)
+    wide = np.diff(cells)
+    assert list(wide > 1) == [False, False, True, True, True, True]
+
+
 def test_references_are_drawn_where_they_apply():
     panel = panel_of([row | {"ceiling": 0.9} for row in study2(1)])
     assert set(panel.references("distance", "first_accuracy")) == {"chance", "ceiling"}
