@@ -1,5 +1,6 @@
 """The explorable page, in a real browser without a window."""
 
+import csv
 import html
 import json
 import math
@@ -55,8 +56,12 @@ def browser() -> str:
     return found
 
 
-def browse(text: str, script: str, folder, phone: bool = False, options: tuple[str, ...] = ()) -> dict:
-    """Open the page, run a script in it when it has loaded, and return what it says, errors included."""
+def browse(
+    text: str, script: str, folder, phone: bool = False, options: tuple[str, ...] = (), fragment: str = ""
+) -> dict:
+    """Open the page, run a script in it when it has loaded, and return what it says, errors included.
+
+    fragment: what stands after the page's address."""
     watched = text.replace("<head>", "<head>" + WATCH, 1).replace("</body>", REPORT % script + "</body>")
     (folder / "page.html").write_text(watched)
     (folder / "phone.html").write_text(PHONE)
@@ -74,7 +79,7 @@ def browse(text: str, script: str, folder, phone: bool = False, options: tuple[s
         "--virtual-time-budget=3000",
         *options,
     ]
-    target = (folder / ("phone.html" if phone else "page.html")).as_uri()
+    target = (folder / ("phone.html" if phone else "page.html")).as_uri() + fragment
     done = subprocess.run([*command, "--dump-dom", target], capture_output=True, text=True, timeout=300)
     found = re.search(r'<pre id="found">(.*?)</pre>', done.stdout, re.S)
     assert found, done.stderr[-2000:]
@@ -310,3 +315,101 @@ def test_one_length_is_drawn_as_a_strip_and_arms_stand_in_one_order(tmp_path):
     assert found["maps"] == found["lines"] == found["buttons"] == ["none", "rope", "alibi"]
     assert (found["count"], found["level"], found["across"]) == (33, 1, 33) and found["height"] < 80
     assert found["words"] == "→ distance, ↑ length" and 4.5 < found["framed"] < 5.5
+
+
+@pytest.mark.browser
+def test_arrow_keys_reach_points_and_cells(text, tmp_path):
+    found = browse(
+        text,
+        """
+        pick("panel", "1");
+        const tip = byId("tip");
+        const press = (svg, key) => {
+          svg.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+          return tip.hidden ? "" : tip.textContent;
+        };
+        const curves = document.querySelector("#curves svg"), map = document.querySelector("#maps svg");
+        const points = ["ArrowRight", "ArrowRight", "ArrowDown", "Escape"].map((key) => press(curves, key));
+        const cells = ["ArrowRight", "ArrowRight", "ArrowDown", "Escape"].map((key) => press(map, key));
+        return { points, cells, reached: [curves.tabIndex, map.tabIndex] };
+        """,
+        tmp_path,
+    )
+    assert found["errors"] == [] and found["reached"] == [0, 0]
+    for words in (found["points"], found["cells"]):
+        assert all(words[:3]) and len(set(words[:3])) == 3 and words[3] == "", words
+    assert found["points"][0].split("\n")[0] == found["points"][1].split("\n")[0], "right goes along one line"
+    assert found["points"][2].split("\n")[0] != found["points"][1].split("\n")[0], "down goes to the next line"
+
+
+@pytest.mark.browser
+def test_the_tip_stays_when_a_finger_lifts(text, tmp_path):
+    found = browse(
+        text,
+        """
+        const svg = document.querySelector("#curves svg"), tip = byId("tip"), cell = document.querySelector("#maps .cell");
+        const send = (at, kind, pointerType) => {
+          const box = (at === svg ? svg.querySelector("[data-arm=rope] circle") : at).getBoundingClientRect();
+          const where = { clientX: box.left + 2, clientY: box.top + 2, pointerType, bubbles: kind !== "pointerleave" };
+          at.dispatchEvent(new PointerEvent(kind, where));
+          return tip.hidden;
+        };
+        const touched = [svg, cell].map((at) => [send(at, "pointerdown", "touch"), send(at, "pointerleave", "touch")]);
+        const elsewhere = send(document.querySelector("h1") || document.body, "pointerdown", "touch");
+        const mouse = [svg, cell].map((at) => [send(at, "pointermove", "mouse"), send(at, "pointerleave", "mouse")]);
+        return { touched, elsewhere, mouse };
+        """,
+        tmp_path,
+        phone=True,
+    )
+    assert found["errors"] == []
+    assert found["touched"] == [[False, False], [False, False]], "shown, and still shown"
+    assert found["elsewhere"] is True, "a touch beside the figures hides it"
+    assert found["mouse"] == [[False, True], [False, True]]
+
+
+@pytest.mark.browser
+def test_numbers_and_the_drawing_can_be_taken_away(text, tmp_path):
+    found = browse(
+        text,
+        """
+        pick("panel", "1"); click("alibi");
+        const files = [], kept = URL.createObjectURL;
+        URL.createObjectURL = (blob) => { files.push({ type: blob.type, size: blob.size }); return kept.call(URL, blob); };
+        HTMLAnchorElement.prototype.click = function () { files.at(-1).name = this.download; };
+        byId("csv").click(); byId("svg").click();
+        const parsed = new DOMParser().parseFromString(svgText(), "image/svg+xml");
+        return { files, csv: csvText(), broken: parsed.querySelectorAll("parsererror").length,
+                 lines: [...parsed.querySelectorAll("[data-arm]")].map((one) => one.dataset.arm),
+                 styled: parsed.querySelector("polyline").getAttribute("style") };
+        """,
+        tmp_path,
+    )
+    assert found["errors"] == []
+    assert [(file["name"], file["type"]) for file in found["files"]] == [
+        ("cells.csv", "text/csv"),
+        ("curves.svg", "image/svg+xml"),
+    ]
+    lines = list(csv.DictReader(found["csv"].splitlines()))
+    assert found["files"][0]["size"] == len(found["csv"].encode()) and found["files"][1]["size"] > 1000
+    assert {line["arm"] for line in lines} == {"none", "rope"}, "what is shown"
+    assert all(0 <= float(line["mean"]) <= 1 and line["fit"] in ("true", "false") for line in lines)
+    assert not found["broken"] and set(found["lines"]) == {"none", "rope"} and "stroke:" in found["styled"]
+
+
+@pytest.mark.browser
+def test_the_address_keeps_what_is_shown(text, tmp_path):
+    state = """({ panel: byId("panel").value, metric: byId("metric").value, axis: byId("axis").value,
+      drawn: [...new Set(drawn())],
+      splits: [...document.querySelectorAll("#splits [aria-pressed=true]")].map((one) => one.dataset.name),
+      hash: location.hash })"""
+    chosen = 'pick("panel", "1"); pick("metric", "rest_accuracy"); pick("axis", "length");'
+    chosen += ' click("rope"); click("farther");'
+    first = browse(text, f"{chosen} return {state};", tmp_path)
+    again = browse(text, f"return {state};", tmp_path, fragment=first["hash"])
+    assert first["errors"] == again["errors"] == []
+    assert again == first and first["hash"]
+    assert (again["panel"], again["metric"], again["axis"]) == ("1", "rest_accuracy", "length")
+    assert "rope" not in again["drawn"] and "farther" not in again["splits"] and "both" in again["splits"]
+    other = browse(text, f"return {state};", tmp_path, fragment="#panel=not+there&score=no&without=nobody")
+    assert other["errors"] == [] and other["panel"] == "0", "an address of another report opens this one as it is"
