@@ -527,3 +527,35 @@ def test_the_table_of_fits_says_what_each_arm_cost():
     heading, lines = table.head, table.lines
     assert {"parameters", "training FLOPs"} <= set(heading)
     assert all(line[heading.index("training FLOPs")] == "1.2e+12" for line in lines)
+
+
+def test_a_report_has_the_title_and_the_labels_that_were_asked_for(tmp_path, capsys):
+    rows = [row for row in study1(1, unfit=()) if row["arm"] in ("rope", "alibi") and row["length"] in (4, 16, 48)]
+    write_rows(tmp_path / "run" / "results.jsonl", rows)
+    out = tmp_path / "out"
+    options = ["--title", "Mine | <b>", "--labels", "rope=RoPE $x$ | base=500", "--contrasts", "rope:alibi"]
+    main(["report", str(tmp_path / "run"), "-o", str(out), *options])
+    text = (out / "report.md").read_text()
+    assert text.startswith("# Mine \\| &lt;b&gt;\n") and "RoPE \\$x\\$ \\| base=500" in text and "| rope " not in text
+    assert "alibi" in text and "RoPE $x$ | base=500" in capsys.readouterr().out
+    assert "<title>Mine | &lt;b&gt;</title>" in (out / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("labels", "words"),
+    [
+        ({"ropee": "x"}, "unknown arm 'ropee'.*did you mean 'rope'"),
+        ({"rope": "alibi"}, "rope, alibi would all be shown as 'alibi'"),
+        ({"rope": " "}, "label of arm 'rope' is empty"),
+    ],
+)
+def test_labels_that_would_mix_arms_are_refused(labels, words, tmp_path):
+    with pytest.raises(ValueError, match=words):
+        report(study1(1, arms=("rope", "alibi")), tmp_path / "out", labels=labels)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_label_without_an_arm_is_refused(tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        main(["report", str(tmp_path), "-o", str(tmp_path / "out"), "--labels", "RoPE"])
+    assert "must be ARM=TEXT" in capsys.readouterr().err

@@ -168,6 +168,14 @@ def analyze(arguments: list[str]) -> None:
     print("What each number means: docs/analyses.md, and the docstrings of hf_posgen.analysis")
 
 
+def label(text: str) -> tuple[str, str]:
+    """Return the arm and the name to show for it, from ARM=TEXT. Raises `UsageError` for anything else."""
+    arm, sign, shown = text.partition("=")
+    if not (arm and sign):
+        raise UsageError(f"{text!r} names no arm and text; it must be ARM=TEXT, such as rope=RoPE")
+    return arm, shown
+
+
 def report(arguments: list[str]) -> None:
     """make a report from the rows of run or sweep folders"""
     parser = parser_of(report)
@@ -176,9 +184,17 @@ def report(arguments: list[str]) -> None:
     parser.add_argument(
         "--contrasts", nargs="+", help="pairs of arms to test, such as none:rope (default: the sweeps' own, else all)"
     )
+    parser.add_argument("--title", help="the heading of the report (default: Extrapolation report)")
+    parser.add_argument(
+        "--labels",
+        nargs="+",
+        metavar="ARM=TEXT",
+        help="names to show for arms, such as rope='RoPE, base 500'",
+    )
     given = parser.parse_args(arguments)
+    labels, titled = dict(map(label, given.labels or ())), {"title": given.title} if given.title else {}
     from ..common.names import pairs_of_arms
-    from ..report.markdown import collect_rows, declared_contrasts, import_modules_of, summary_tables
+    from ..report.markdown import collect_rows, declared_contrasts, import_modules_of, relabel, summary_tables
     from ..report.markdown import report as make_report
 
     rows = collect_rows(given.folders)
@@ -186,8 +202,8 @@ def report(arguments: list[str]) -> None:
     pairs = declared_contrasts(given.folders)
     if given.contrasts:
         pairs = pairs_of_arms(given.contrasts, dict.fromkeys(row["arm"] for row in rows))
-    paths = make_report(rows, given.out, contrasts=pairs)
-    print(f"{summary_tables(rows)}\n\nReport: {paths.markdown}")
+    paths = make_report(rows, given.out, contrasts=pairs, labels=labels, **titled)
+    print(f"{summary_tables(relabel(rows, labels))}\n\nReport: {paths.markdown}")
 
 
 def show_list(arguments: list[str]) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..common.files import read_rows, require_folder, write_text
+from ..common.names import unknown
 from ..common.yaml_text import read_yaml
 from ..results.definitions import DEFINITIONS
 from ..results.frame import frame, panels
@@ -67,17 +68,42 @@ def declared_contrasts(folders) -> list[tuple[str, str]] | None:
     return list(declared.values()) if any("contrasts" in tree for tree in trees) else None
 
 
+def relabel(rows: list[dict], labels: dict[str, str]) -> list[dict]:
+    """Return rows whose arms have the names of {arm: name to show}; others keep their own.
+
+    Raises `ValueError` for an arm that no row has, a label without text, and two arms that would have one name."""
+    arms = list(dict.fromkeys(row.get("arm") for row in rows))
+    for arm, text in labels.items():
+        if arm not in arms:
+            raise unknown("arm", arm, arms)
+        if not str(text).strip():
+            raise ValueError(f"the label of arm {arm!r} is empty; it must hold text")
+    shown = {arm: labels.get(arm, arm) for arm in arms}
+    for name in shown.values():
+        if len(twins := [str(arm) for arm in arms if shown[arm] == name]) > 1:
+            raise ValueError(
+                f"the arms {', '.join(twins)} would all be shown as {name!r}; each needs a name of its own"
+            )
+    return [row | {"arm": shown[row["arm"]]} for row in rows] if labels else rows
+
+
 def report(
     rows: list[dict],
     out: str | Path,
     title: str = "Extrapolation report",
     contrasts: list[tuple[str, str]] | None = None,
+    labels: dict[str, str] | None = None,
 ) -> ReportPaths:
     """Write out/report.md, out/report.html and out/figures/*.png|pdf. contrasts: the pairs of arms to test (default: all).
-    Raises `ValueError` where there are no rows."""
+    labels: {arm: the name to show for it} (default: its own); contrasts name arms as rows do. Raises `ValueError` where
+    there are no rows, and as `relabel` does."""
     from .curves import overview as draw_overview
     from .figures import FIGURES
 
+    labels = labels or {}
+    rows = relabel(rows, labels)
+    if contrasts is not None:
+        contrasts = [(labels.get(one, one), labels.get(other, other)) for one, other in contrasts]
     require_folder(out)
     shown, out = panels(frame(rows)), Path(out)
     overview = draw_overview(shown, out / "figures")
