@@ -131,6 +131,7 @@ def test_only_trained_cells_makes_a_table_of_fits(tmp_path):
         "1.00",
         "[1.00,",
         "1.00]",
+        "0.062",
     ]
     assert "3 of 4" in lines["alibi"] and "1.00 [1.00, 1.00]" in lines["alibi"]
     assert "did not fit" in text and lines["none"].split()[1] == "*"
@@ -559,3 +560,26 @@ def test_a_label_without_an_arm_is_refused(tmp_path, capsys):
     with pytest.raises(SystemExit):
         main(["report", str(tmp_path), "-o", str(tmp_path / "out"), "--labels", "RoPE"])
     assert "must be ARM=TEXT" in capsys.readouterr().err
+
+
+def test_means_stand_beside_the_chance_of_their_own_score():
+    """An exact match of several tokens is guessed far more rarely than one of them."""
+    rows = [row | {"exact_match_chance": 0.0009} for row in study1(1, arms=("rope",), unfit=())]
+    line = headline_of(rows).lines[-1]
+    assert line[0] == "chance" and "0.0009" in line and "0.062" not in line
+    trained = summary_tables([row for row in rows if row["length"] <= 16])
+    assert "exact match: chance" in trained and "0.0009" in trained
+    silent = [{key: value for key, value in row.items() if "chance" not in key} for row in rows]
+    assert all(line[0] != "chance" for line in headline_of(silent).lines)
+    assert "exact match: chance" not in summary_tables([row for row in silent if row["length"] <= 16])
+
+
+def test_a_cell_without_a_score_is_named_where_it_is_in_no_mean(tmp_path):
+    rows, why = synthetic_text(3), "perplexity infinite: a scored token has next to no probability"
+    for row in rows:
+        if row["arm"] == "learned" and row["seed"] == 1 and row["length"] == 1024:
+            row.update({"perplexity": None, "perplexity_low": None, "perplexity_high": None, "problem": why})
+    sentence = f"Without perplexity, and in no mean of it: learned seed 1: longer L1024 ({why})."
+    assert sentence in summary_tables(rows)
+    assert sentence in report(rows, tmp_path).markdown.read_text()
+    assert "Without" not in summary_tables(synthetic_text(3))

@@ -15,7 +15,7 @@ from ..results.headlines import (
 )
 from ..results.panel import Panel
 from ..results.shared import name_some
-from .tables import Table, format_mean, number
+from .tables import Table, chance_over, format_mean, gaps, number
 
 
 def headline_table(panel: Panel, arms: list[ArmHeadlines]) -> Table:
@@ -33,6 +33,10 @@ def headline_table(panel: Panel, arms: list[ArmHeadlines]) -> Table:
         line = [arm.arm, *(format_solved(arm.solved[axis]) for axis in axes)]
         line += [format_mean(arm.means[key]) for key in means]
         lines.append(line + ([number(arm.best)] if splits else []))
+    rows = {metric: panel.shared_values(metric).rows for metric in panel.metrics}
+    chances = [chance_over(rows[metric][rows[metric]["split"] == split], metric) for split, metric in means]
+    if any(chance != "-" for chance in chances):
+        lines.append(["chance", *["-"] * len(axes), *chances, *["-"] * bool(splits)])
     return Table(head, lines)
 
 
@@ -117,7 +121,9 @@ def headline_sections(panel: Panel, pairs: list[tuple[str, str]] | None = None) 
     pairs: the arms to test (default: all pairs)."""
     arms, found = headlines(panel), contrasts(panel, pairs)
     table = headline_table(panel, arms)
-    notes = list(filter(None, (panel.shared_values(panel.metrics[0]).sentence, all_seeds_sentence(panel))))
+    notes = list(
+        filter(None, (panel.shared_values(panel.metrics[0]).sentence, all_seeds_sentence(panel), *gaps(panel)))
+    )
     sections = [
         Section("Headline numbers", table if len(table.head) > 1 else None, notes),
         Section("Numbers over distances", far_table(panel, arms), []),

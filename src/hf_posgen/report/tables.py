@@ -1,5 +1,6 @@
 """The tables of the console and of report.md."""
 
+import math
 from dataclasses import dataclass
 
 from tabulate import tabulate
@@ -8,7 +9,7 @@ from ..results.aggregate import SeedMean, over_seeds
 from ..results.columns import SCORES, label
 from ..results.frame import frame, panels
 from ..results.panel import Panel
-from ..results.shared import shared_cells
+from ..results.shared import cell_name, name_some, shared_cells
 from ..results.statistics import clopper_pearson
 from .captions import caption
 from .escape import for_markdown
@@ -148,13 +149,47 @@ def shown_runs(panel: Panel):
 
 def _means(panel: Panel, where: list[str], parts, rows) -> Table:
     """Return, for every arm and each (names, rows) of `parts(its rows)`, the means over its seeds."""
+    guessed = [
+        metric for metric in panel.metrics if SCORES[metric].chance and rows[SCORES[metric].chance].notna().any()
+    ]
+    head = []
+    for metric in panel.metrics:
+        head += [label(metric), *([f"{label(metric)}: chance"] if metric in guessed else [])]
     lines = []
     for arm, (fitted, seeds) in panel.fits.items():
         for names, part in parts(rows[rows["arm"] == arm]):
-            values = {metric: part.groupby("seed")[metric].mean().dropna() for metric in panel.metrics}
-            means = [format_mean(over_seeds(values[metric], SCORES[metric].bounds)) for metric in panel.metrics]
-            lines.append([arm if fitted else f"{arm} *", f"{fitted} of {seeds}", *names, *means])
-    return Table(["arm", "seeds that fit", *where, *map(label, panel.metrics)], lines)
+            line = [arm if fitted else f"{arm} *", f"{fitted} of {seeds}", *names]
+            for metric in panel.metrics:
+                values = part.groupby("seed")[metric].mean().dropna()
+                line.append(format_mean(over_seeds(values, SCORES[metric].bounds)))
+                line += [chance_over(part, metric)] if metric in guessed else []
+            lines.append(line)
+    return Table(["arm", "seeds that fit", *where, *head], lines)
+
+
+def chance_over(rows, metric: str) -> str:
+    """Return what a guess that reads nothing scores of this very score, over the rows that have it; a dash if unknown."""
+    column = SCORES[metric].chance
+    values = rows.dropna(subset=[metric])[column].dropna() if column else rows.iloc[:0]
+    return f"{values.mean():.2g}" if len(values) else "-"
+
+
+def without_score(panel: Panel, metric: str) -> str:
+    """Return a sentence that names the cells of runs whose score is missing, and why; empty where none is. No mean holds
+    them."""
+    rows, cells = shown_runs(panel), {}
+    for row in rows[rows[metric].isna()].to_dict("records"):
+        why = row.get("problem") if isinstance(row.get("problem"), str) else "the row doesn't say why"
+        cells.setdefault((f"{row['arm']} seed {row['seed']}", why), []).append(
+            cell_name(row["split"], row["length"], -1.0 if math.isnan(row["distance"]) else row["distance"])
+        )
+    named = [f"{run}: {name_some(names)} ({why})" for (run, why), names in cells.items()]
+    return f"Without {label(metric)}, and in no mean of it: {'; '.join(named)}." if named else ""
+
+
+def gaps(panel: Panel) -> list[str]:
+    """Return `without_score` of every score that is shown, where it names any cell."""
+    return list(filter(None, (without_score(panel, metric) for metric in panel.metrics)))
 
 
 def summary_tables(rows: list[dict]) -> str:
@@ -170,14 +205,20 @@ def summary_tables(rows: list[dict]) -> str:
 
 def _panel_tables(panel: Panel) -> list[str]:
     if panel.axes:
-        return [
+        tables = [
             f"{panel.title}: {caption(panel, axis, metric)}\n{_console(panel, axis, metric)}"
             for axis in panel.axes
             for metric in panel.metrics
         ]
+        return tables + gaps(panel)
     if (panel.table["split"] == "both").any():
-        return [f"{panel.title}: new lengths and distances at once\n{both_table(panel).plain()}"]
-    blocks = [split_table(panel).plain(), shared_cells(shown_runs(panel)).sentence, fit_table(panel).plain()]
+        return [f"{panel.title}: new lengths and distances at once\n{both_table(panel).plain()}", *gaps(panel)]
+    blocks = [
+        split_table(panel).plain(),
+        shared_cells(shown_runs(panel)).sentence,
+        *gaps(panel),
+        fit_table(panel).plain(),
+    ]
     tables = "\n\n".join(filter(None, blocks))
     return [f"{panel.title}: nothing was evaluated beyond the trained range\n{tables}"]
 

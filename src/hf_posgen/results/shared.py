@@ -51,7 +51,7 @@ def shared_cells(rows: pd.DataFrame, by_split: bool = True) -> SharedCells:
     having = defaultdict(dict)
     for (arm, _), key in zip(runs, keys, strict=True):
         if not shared[key]:
-            having[_name(*key)][arm] = None
+            having[cell_name(*key)][arm] = None
     left_out = {name: tuple(arms) for name, arms in having.items()}
     in_all = pd.Series(
         [shared[key] for key in keys], index=rows.index, dtype=bool
@@ -59,7 +59,8 @@ def shared_cells(rows: pd.DataFrame, by_split: bool = True) -> SharedCells:
     return SharedCells(rows[in_all], left_out)
 
 
-def _name(split: str, length: float, distance: float) -> str:
+def cell_name(split: str, length: float, distance: float) -> str:
+    """Return the name of a cell in sentences. distance: negative where a cell has none."""
     return f"{split} L{length:g}" + (f" d{distance:g}" if distance >= 0 else "")
 
 
