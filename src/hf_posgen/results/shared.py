@@ -48,7 +48,7 @@ def shared_cells(rows: pd.DataFrame, by_split: bool = True) -> SharedCells:
         key: all((key if by_split else key[1:]) in cells_of[run] for run in runs_in[key[0]])
         for key in dict.fromkeys(keys)
     }
-    having = defaultdict(dict)
+    having: dict[str, dict[str, None]] = defaultdict(dict)
     for (arm, _), key in zip(runs, keys, strict=True):
         if not shared[key]:
             having[cell_name(*key)][arm] = None

@@ -1,11 +1,14 @@
 """Intervals over seeds and tests between arms; scipy does the mathematics."""
 
 import math
+from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from scipy import stats
 
+Key = TypeVar("Key", bound=Hashable)
 EXACT_PAIRS = 40  # beyond, 2^n arrangements can't be counted, not even as two halves of 2^(n/2)
 DRAWS = 2**20  # of the Monte Carlo test: a standard error of at most .0005, and of .0002 at p = .05
 
@@ -81,9 +84,10 @@ def underpowered(pairs: int, contrasts: int = 1, level: float = 0.05) -> bool:
     return smallest_p(pairs) * contrasts > level
 
 
-def holm(p_values: dict[str, float]) -> dict[str, float]:
+def holm(p_values: dict[Key, float]) -> dict[Key, float]:
     """Return Holm's adjusted p-values, by name."""
-    adjusted, running = {}, 0.0
+    adjusted: dict[Key, float] = {}
+    running = 0.0
     for rank, (name, p) in enumerate(sorted(p_values.items(), key=lambda item: item[1])):
         running = max(running, min(1.0, (len(p_values) - rank) * p))
         adjusted[name] = running

@@ -26,6 +26,7 @@ def _option(default, text: str, least=None, most=None):
     return field(default=default, metadata={"help": text, "least": least, "most": most})
 
 
+@dataclass(frozen=True)
 class Section:
     """A part of a run whose fields know their bounds."""
 
