@@ -20,7 +20,7 @@ from tests.helpers.training_helpers import small_run
 FIELDS = """run arm encoding sampler mixer logit_scale task seed split length distance count exact_match exact_match_low
 exact_match_high token_accuracy token_accuracy_low token_accuracy_high nll chance ceiling baselines fit bos head_size
 parameters tokens_seen train_flops lr train_length train_distance step selected_on dtype revision out_of_range panel kind
-shortest_train_length problem model_digest task_digest data_seed seen_in"""
+shortest_train_length exact_match_chance problem model_digest task_digest data_seed seen_in"""
 PASTE = [f"{part}_accuracy{end}" for part in ("first", "rest") for end in ("", "_low", "_high")]
 STREAM = {"name": "delay_copy", "window": 48, "test_distances": [9, 12], "test_windows": [64]}
 

@@ -313,7 +313,9 @@ def test_built_on_meta_compiled_causal(arm):
     assert torch.equal(empty.eval()(row, use_cache=False).logits, expected)
     later = row.clone()
     later[:, 9:] = later[:, 9:] % 12 + 1
-    close(model(later, use_cache=False).logits[:, :9], expected[:, :9], atol=1e-6)
+    double = build(arm, torch.float64)  # in float32 chunks that hold other later tokens round differently, by processor
+    exact = double(row, use_cache=False).logits[:, :9]
+    close(double(later, use_cache=False).logits[:, :9], exact, atol=1e-12)
     close(model(row[:, :5], use_cache=False).logits, expected[:, :5])
     if arm in COMPILED:
         torch._dynamo.reset()

@@ -97,7 +97,7 @@ def test_one_layer_copies_any_length_by_coupled_positions(tmp_path):
 
 def test_a_sampler_beside_a_tasks_own_positions_is_refused():
     tree = {"task": {"name": "unique_copy", **COUPLED}, "model": {"position_sampler": "shifted"}}
-    with pytest.raises(ValueError, match="position_sampler must be sequential: this task says itself"):
+    with pytest.raises(ValueError, match="position_sampler must be sequential: this task sets the positions"):
         build_run(tree)
     with pytest.raises(ValueError, match="positions is 'given'; allowed: counted, coupled"):
         build_task({"name": "unique_copy", "positions": "given"})

@@ -32,7 +32,8 @@ def test_a_word_that_is_no_symbol_is_an_error(name, tmp_path):
 def test_a_models_symbols_that_a_task_lacks_are_told_by_name():
     tokenizer = build_task("fixed_offset").build_tokenizer()
     assert prefix_ids(tokenizer) == ()
-    with pytest.raises(ValueError, match="has only 16 words of one token, and task 'fixed_offset' needs"):
+    too_few = "has only 16 words of one token that the model holds, and task 'fixed_offset' needs"
+    with pytest.raises(ValueError, match=too_few):
         map_symbols("m", tokenizer, 18, build_task({"name": "fixed_offset", "symbols": 20}))
 
 
