@@ -93,7 +93,7 @@ def test_numbers_that_are_none(tmp_path):
 
 
 def test_code_of_its_own_runs_only_where_that_is_asked_for(tmp_path, monkeypatch):
-    monkeypatch.setattr("transformers.dynamic_module_utils.HF_MODULES_CACHE", str(tmp_path / "modules"))
+    tiny.module_cache(monkeypatch, tmp_path / "modules")
     tiny.saved(tiny.llama(20), tmp_path)
     config = json.loads((tmp_path / "config.json").read_text())
     tiny.with_code_of_its_own(tmp_path)

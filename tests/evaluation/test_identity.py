@@ -130,7 +130,7 @@ def test_a_digest_is_of_the_content_and_not_of_the_files(llama, tmp_path):
 
 
 def test_code_that_comes_with_a_model_is_part_of_it(tmp_path, monkeypatch):
-    monkeypatch.setattr("transformers.dynamic_module_utils.HF_MODULES_CACHE", str(tmp_path / "modules"))
+    tiny.module_cache(monkeypatch, tmp_path / "modules")
     digests = []
     for number in range(2):
         folder = tmp_path / f"m{number}"

@@ -2,6 +2,7 @@
 
 import json
 import string
+import sys
 
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
@@ -86,6 +87,14 @@ def bert(size: int) -> BertForMaskedLM:
 def t5(size: int) -> T5ForConditionalGeneration:
     shape = {"d_model": 16, "d_kv": 8, "d_ff": 16, "num_layers": 1, "num_heads": 2}
     return _seeded(T5ForConditionalGeneration, T5Config(vocab_size=size, decoder_start_token_id=0, **shape))
+
+
+def module_cache(monkeypatch, folder) -> None:
+    """Let code that comes with models be copied to a folder of this test alone: what another test imported from another
+    folder is forgotten, for Python looks for new modules where it found the first ones."""
+    monkeypatch.setattr("transformers.dynamic_module_utils.HF_MODULES_CACHE", str(folder))
+    for name in [name for name in sys.modules if name.partition(".")[0] == "transformers_modules"]:
+        monkeypatch.delitem(sys.modules, name)
 
 
 def with_code_of_its_own(folder) -> None:
