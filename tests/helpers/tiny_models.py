@@ -3,6 +3,7 @@
 import json
 import string
 import sys
+from pathlib import Path
 
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
@@ -90,9 +91,12 @@ def t5(size: int) -> T5ForConditionalGeneration:
 
 
 def module_cache(monkeypatch, folder) -> None:
-    """Let code that comes with models be copied to a folder of this test alone: what another test imported from another
-    folder is forgotten, for Python looks for new modules where it found the first ones."""
+    """Let code that comes with models be copied to a folder of this test alone: other tests' folders leave Python's path,
+    and what was imported from them is forgotten."""
     monkeypatch.setattr("transformers.dynamic_module_utils.HF_MODULES_CACHE", str(folder))
+    monkeypatch.setattr(
+        sys, "path", [entry for entry in sys.path if not (Path(entry) / "transformers_modules").is_dir()]
+    )
     for name in [name for name in sys.modules if name.partition(".")[0] == "transformers_modules"]:
         monkeypatch.delitem(sys.modules, name)
 
