@@ -77,6 +77,10 @@ class StringCopy(TokenTask):
             f"min_count {self.min_count}, max_count {self.max_count}, symbols {self.symbols}: they must satisfy "
             "1 <= min_count <= max_count (<= symbols where none repeats)",
         )
+        n, room = self.max_count, self.window if self.layout == "padded" else MOST_TOKENS
+        need(
+            self.tight(n) <= room, f"a string of {n} and its copy fill {self.tight(n)} tokens, the sequence has {room}"
+        )
         need(
             all(self.min_count < n < self.max_count for n in self.held_out),
             f"held_out {list(self.held_out)} must lie inside {self.min_count}..{self.max_count}",
