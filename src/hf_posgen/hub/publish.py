@@ -102,10 +102,8 @@ def push_dataset(
     The configurations of the folder are replaced as a whole; others that are there, files of others, and what stands below
     our line of the card are kept. Raises as `push` does, and where our text of the card there was edited."""
     folder = Path(folder)
-    manifests, local = (
-        read_export(folder),
-        read_card((folder / "README.md").read_bytes(), "dataset", "the README.md here"),
-    )
+    manifests = read_export(folder)
+    local = read_card((folder / "README.md").read_bytes(), "dataset", "the README.md here")
     refuse_secrets({"README.md": folder / "README.md"})
     repo = connect(repo_id, "dataset", token, endpoint)
     ensure_repo(repo, private)
